@@ -1,0 +1,61 @@
+// Correct before timed: is an implementation's result right, and how do we know.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/generate.h"
+
+namespace quire::bench {
+
+/// What a check found. `reason` says, where not right, which probe or gate failed and at which coordinate.
+struct Verdict {
+  bool right = true;
+  std::string reason;
+  double max_err = 0;  // largest |output - reference| over the random sets
+  double rel_l2 = 0;   // the contract's error, the worst over sequences and heads of the random sets
+  double lse_err = 0;  // largest |lse - reference|
+};
+
+/// Compares the output and lse a call left in `c` with its reference: NaN in kind, then the accuracy gates.
+Verdict compare(const Case& c, const ReferenceResult& expected);
+
+/// An implementation under check, with what it runs on.
+struct Subject {
+  const Implementation* implementation = nullptr;
+  Execution execution;
+};
+
+enum class CheckDepth : uint8_t {
+  kPoint,  // at a bench point: each probe once
+  kFull,   // `check` and `self-test`: the coded census covers every token with head_dim queries
+};
+
+/// Called before each call of subject `index`, with the probe's name: progress, and whom to blame for a crash.
+using BeforeCall = std::function<void(size_t index, const char* probe)>;
+
+/// The random sets of a workload with their references, and the probes of docs/contract.md at its shape.
+class Checker {
+ public:
+  /// Generates `num_sets` cases and their references. Fails where memory is short.
+  static Result<Checker> create(const Workload& workload, int num_sets, Executor& executor);
+
+  /// Runs every probe and every random set on each subject; one verdict each. A subject found wrong is not run again.
+  std::vector<Verdict> check(const std::vector<Subject>& subjects, CheckDepth depth, const BeforeCall& before_call);
+
+  std::vector<Case>& sets() { return sets_; }
+  const ReferenceResult& expected(size_t set) const { return expected_[set]; }
+  /// True while the inputs of a set hash as they did when it was made.
+  bool inputs_intact(size_t set) const;
+
+ private:
+  Checker() = default;
+  Workload workload_;
+  Executor* executor_ = nullptr;
+  std::vector<Case> sets_;
+  std::vector<ReferenceResult> expected_;
+  std::vector<uint64_t> hashes_;
+};
+
+}  // namespace quire::bench
