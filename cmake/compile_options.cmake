@@ -1,4 +1,4 @@
-# How every target of the project is compiled: C++20, warnings as errors, optional sanitizers.
+# How every target is compiled: C++20, warnings as errors, optional sanitizers, fewer SIMD targets on demand.
 
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
@@ -22,8 +22,14 @@ function(quire_compile_options target)
   if(QUIRE_WARNINGS_AS_ERRORS)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
+  if(QUIRE_SIMD_TARGETS)
+    # The baseline stays, since static dispatch needs it. Targets of other architectures have no effect.
+    string(REPLACE "," "|" simd_targets "${QUIRE_SIMD_TARGETS}")
+    target_compile_definitions(${target} PRIVATE "HWY_DISABLED_TARGETS=(~(${simd_targets}|HWY_BASELINE_TARGETS))")
+  endif()
   if(QUIRE_SANITIZE)
-    target_compile_options(${target} PRIVATE -fsanitize=${QUIRE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(${target} PRIVATE
+      -fsanitize=${QUIRE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_link_options(${target} PUBLIC -fsanitize=${QUIRE_SANITIZE})
   endif()
 endfunction()
