@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -35,13 +36,17 @@ enum class CheckDepth : uint8_t {
 /// Called before each call of subject `index`, with the probe's name: progress, and whom to blame for a crash.
 using BeforeCall = std::function<void(size_t index, const char* probe)>;
 
+class ProbeCase;
+struct Probe;
+
 /// The random sets of a workload with their references, and the probes of docs/contract.md at its shape.
 class Checker {
  public:
-  /// Generates `num_sets` cases and their references. Fails where memory is short.
+  /// Generates `num_sets` cases and their references, and memory for one more, the probes'. Fails where memory is short.
   static Result<Checker> create(const Workload& workload, int num_sets, Executor& executor);
 
   /// Runs every probe and every random set on each subject; one verdict each. A subject found wrong is not run again.
+  /// The first random set comes first, so that every verdict has its errors; one that wrote an input has it repaired.
   std::vector<Verdict> check(const std::vector<Subject>& subjects, CheckDepth depth, const BeforeCall& before_call);
 
   std::vector<Case>& sets() { return sets_; }
@@ -49,13 +54,23 @@ class Checker {
   /// True while the inputs of a set hash as they did when it was made.
   bool inputs_intact(size_t set) const;
 
+  Checker(Checker&&) noexcept;
+  Checker& operator=(Checker&&) noexcept;
+  ~Checker();
+
  private:
-  Checker() = default;
+  Checker();
+  void check_set(size_t set, const std::vector<Subject>& subjects, const BeforeCall& before_call,
+                 std::vector<Verdict>& verdicts);
+  void run_probe(const Probe& probe, int round, const std::vector<Subject>& subjects, const BeforeCall& before_call,
+                 std::vector<Verdict>& verdicts);
+
   Workload workload_;
   Executor* executor_ = nullptr;
   std::vector<Case> sets_;
   std::vector<ReferenceResult> expected_;
-  std::vector<uint64_t> hashes_;
+  std::vector<uint64_t> hashes_;  // of each set's inputs
+  std::unique_ptr<ProbeCase> probe_case_;
 };
 
 }  // namespace quire::bench

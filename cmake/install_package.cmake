@@ -12,6 +12,6 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/quire-config.cmake.in
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/quire-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/quire-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/quire-config-version.cmake
         DESTINATION ${package_dir})
-if(QUIRE_BUILD_BENCH)
+if(TARGET quire_tool)
   install(TARGETS quire_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()
