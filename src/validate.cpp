@@ -1,4 +1,7 @@
 // Every rule about a problem, in one place. Messages name the field and its value.
+#include "validate.h"
+
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
@@ -6,7 +9,6 @@
 #include <string>
 #include <utility>
 
-#include "quire/attention.h"
 
 namespace quire {
 namespace {
@@ -116,6 +118,26 @@ bool overlap(const MemoryRange& a, const MemoryRange& b) {
   return first_a < first_b + static_cast<uintptr_t>(b.bytes) && first_b < first_a + static_cast<uintptr_t>(a.bytes);
 }
 
+std::array<MemoryRange, 5> input_ranges(const AttentionSpec& s, const AttentionArgs& a) {
+  const int64_t element = size_of(s.dtype);
+  const int64_t kv_element = size_of(s.kv_dtype);
+  return {{{"query", a.query, query_extent(s, s.query_strides) * element, element},
+           {"k_cache", a.k_cache, cache_extent(s, s.k_strides) * kv_element, kv_element},
+           {"v_cache", a.v_cache, cache_extent(s, s.v_strides) * kv_element, kv_element},
+           {"block_tables", a.block_tables, table_extent(s) * 4, 4},
+           {"context_lens", a.context_lens, s.batch_size * 4, 4}}};
+}
+
+Status check_range(const MemoryRange& range) {
+  if (range.bytes == 0) return {};
+  if (range.data == nullptr) return invalid(range.field, "null", "needs " + std::to_string(range.bytes) + " bytes");
+  if (reinterpret_cast<uintptr_t>(range.data) % static_cast<uintptr_t>(range.alignment) != 0) {
+    return {StatusCode::kInvalidArgument,
+            std::string(range.field) + " is not aligned to its element of " + std::to_string(range.alignment) + " bytes"};
+  }
+  return {};
+}
+
 }  // namespace
 
 Status validate(const AttentionSpec& s) {
@@ -143,38 +165,26 @@ Status validate(const AttentionSpec& s) {
   return check_strides(s);
 }
 
+Status validate_input_memory(const AttentionSpec& spec, const AttentionArgs& args) {
+  for (const MemoryRange& input : input_ranges(spec, args)) {
+    if (Status e = check_range(input); !e.ok()) return e;
+  }
+  return {};
+}
+
 Status validate_args(const AttentionSpec& s, const AttentionArgs& a) {
+  if (Status e = validate_input_memory(s, a); !e.ok()) return e;
   const int64_t element = size_of(s.dtype);
-  const int64_t kv_element = size_of(s.kv_dtype);
-  const MemoryRange inputs[] = {
-      {"query", a.query, query_extent(s, s.query_strides) * element, element},
-      {"k_cache", a.k_cache, cache_extent(s, s.k_strides) * kv_element, kv_element},
-      {"v_cache", a.v_cache, cache_extent(s, s.v_strides) * kv_element, kv_element},
-      {"block_tables", a.block_tables, table_extent(s) * 4, 4},
-      {"context_lens", a.context_lens, s.batch_size * 4, 4},
-  };
   const int64_t lse_bytes = s.want_lse ? s.batch_size * s.num_heads * 4 : 0;
   const MemoryRange outputs[] = {
       {"output", a.output, query_extent(s, s.output_strides) * element, element},
       {"lse", a.lse, lse_bytes, 4},
   };
-  const auto check = [](const MemoryRange& range) -> Status {
-    if (range.bytes == 0) return {};
-    if (range.data == nullptr) return invalid(range.field, "null", "needs " + std::to_string(range.bytes) + " bytes");
-    if (reinterpret_cast<uintptr_t>(range.data) % static_cast<uintptr_t>(range.alignment) != 0) {
-      return {StatusCode::kInvalidArgument,
-              std::string(range.field) + " is not aligned to its element of " + std::to_string(range.alignment) + " bytes"};
-    }
-    return {};
-  };
-  for (const MemoryRange& range : inputs) {
-    if (Status e = check(range); !e.ok()) return e;
-  }
-  for (const MemoryRange& range : outputs) {
-    if (Status e = check(range); !e.ok()) return e;
-    for (const MemoryRange& input : inputs) {
-      if (overlap(range, input)) {
-        return {StatusCode::kInvalidArgument, std::string(range.field) + " overlaps " + input.field};
+  for (const MemoryRange& output : outputs) {
+    if (Status e = check_range(output); !e.ok()) return e;
+    for (const MemoryRange& input : input_ranges(s, a)) {
+      if (overlap(output, input)) {
+        return {StatusCode::kInvalidArgument, std::string(output.field) + " overlaps " + input.field};
       }
     }
   }
