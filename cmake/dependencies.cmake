@@ -1,4 +1,5 @@
-# Third-party code: an installed package where there is one, else its source at a fixed tag. docs/design.md says why each.
+# Third-party code: an installed package where there is one, else its source at a fixed tag. docs/design.md says why
+# each is here.
 #
 # QUIRE_FETCH_DEPENDENCIES=ON skips the installed packages; FETCHCONTENT_SOURCE_DIR_<NAME> points at local sources.
 
