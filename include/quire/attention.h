@@ -31,7 +31,7 @@ struct CacheStrides {
 
 /// Everything about a decode step but its pointers and the contents of its tables. Decides support and workspace size.
 struct AttentionSpec {
-  Device device;
+  Device device = {};
   DType dtype = DType::kF16;     // query and output
   DType kv_dtype = DType::kF16;  // K and V cache
   int64_t batch_size = 0;
@@ -41,10 +41,10 @@ struct AttentionSpec {
   int64_t block_size = 0;          // tokens in a block
   int64_t num_blocks = 0;          // blocks in the cache
   int64_t max_blocks_per_seq = 0;  // columns of block_tables
-  RowStrides query_strides;
-  RowStrides output_strides;
-  CacheStrides k_strides;
-  CacheStrides v_strides;
+  RowStrides query_strides = {};
+  RowStrides output_strides = {};
+  CacheStrides k_strides = {};
+  CacheStrides v_strides = {};
   int64_t block_tables_stride = 0;  // elements between rows of block_tables
   std::optional<float> scale;       // multiplies q.k; any finite value; default 1/sqrt(head_dim)
   bool want_lse = false;
@@ -89,7 +89,7 @@ inline constexpr size_t kWorkspaceAlignment = 256;
 
 /// With what a call runs. The executor serves CPU calls (null = default_executor()), the stream CUDA calls.
 struct Execution {
-  Workspace workspace;
+  Workspace workspace = {};
   Executor* executor = nullptr;
   CudaStream stream = nullptr;
 };

@@ -21,7 +21,7 @@ struct Implementation {
   const char* name = "";                  // such as "cpu-chunked"
   const char* summary = "";               // one line
   DeviceKind backend = DeviceKind::kCpu;  // where it runs
-  ImplementationFlags flags;
+  ImplementationFlags flags = {};
   const char* unavailable = nullptr;  // why this build has no code for it; null when it has
 
   // The functions below are null when unavailable. All take a spec that passed validate().
