@@ -46,7 +46,7 @@ struct AttentionSpec {
   CacheStrides k_strides = {};
   CacheStrides v_strides = {};
   int64_t block_tables_stride = 0;  // elements between rows of block_tables
-  std::optional<float> scale;       // multiplies q.k; any finite value; default 1/sqrt(head_dim)
+  std::optional<float> scale = {};  // multiplies q.k; any finite value; default 1/sqrt(head_dim)
   bool want_lse = false;
   bool batch_invariant = false;  // a row's bits must depend on that row's data alone
 };
