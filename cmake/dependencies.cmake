@@ -6,6 +6,11 @@
 include(FetchContent)
 option(QUIRE_FETCH_DEPENDENCIES "Fetch and build dependencies even where they are installed" OFF)
 
+set(quire_fetch_options GIT_SHALLOW ON)
+if(CMAKE_VERSION VERSION_GREATER_EQUAL 3.25)
+  list(APPEND quire_fetch_options SYSTEM)  # their headers raise no warnings
+endif()
+
 # quire_dependency(<package> <target> <url> <tag> [VAR=VALUE ...]): makes <target> exist.
 macro(quire_dependency package target repository tag)
   if(NOT TARGET ${target} AND NOT QUIRE_FETCH_DEPENDENCIES)
@@ -16,7 +21,7 @@ macro(quire_dependency package target repository tag)
       string(REGEX MATCH "^([^=]+)=(.*)$" _ ${setting})
       set(${CMAKE_MATCH_1} ${CMAKE_MATCH_2} CACHE INTERNAL "")
     endforeach()
-    FetchContent_Declare(${package} GIT_REPOSITORY ${repository} GIT_TAG ${tag} GIT_SHALLOW ON SYSTEM)
+    FetchContent_Declare(${package} GIT_REPOSITORY ${repository} GIT_TAG ${tag} ${quire_fetch_options})
     FetchContent_MakeAvailable(${package})
   endif()
 endmacro()
