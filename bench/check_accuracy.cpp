@@ -29,16 +29,19 @@ bool same_kind(double a, double b) {
   return true;
 }
 
+std::string text_of(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.7g}", value); }
+
 void fail(Verdict& verdict, std::string reason) {
   if (verdict.right) verdict.reason = std::move(reason);
   verdict.right = false;
 }
 
-// A row's error, or infinity where NaN and Inf do not match in kind. Pairs that match in kind do not count.
+// A row's errors over the channels where both values are finite, and the first channel where they differ in kind: one is
+// NaN or Inf and the other is not.
 struct RowError {
   double relative = 0;
   double largest = 0;
-  int64_t wrong_kind = -1;  // first channel
+  int64_t wrong_kind = -1;
 };
 
 RowError row_error(const float* output, const double* expected, int64_t head_dim, double norm, double floor) {
@@ -78,19 +81,23 @@ Verdict compare(const Case& c, const ReferenceResult& expected) {
     const double* reference_row = expected.output.data() + row * spec.head_dim;
     const RowError error = row_error(output.data(), reference_row, spec.head_dim,
                                      expected.norm[static_cast<size_t>(row)], floor);
+    const double lse = c.lse_data()[row];
+    const double expected_lse = expected.lse[static_cast<size_t>(row)];
+    const bool empty = expected_lse == -std::numeric_limits<double>::infinity();
+    verdict.max_err = std::max(verdict.max_err, error.largest);
     if (error.wrong_kind >= 0) {
       fail(verdict, fmt::format("output[{}][{}][{}] is {}, reference {:.6g}", b, h, error.wrong_kind,
-                                output[static_cast<size_t>(error.wrong_kind)], reference_row[error.wrong_kind]));
-    }
-    verdict.max_err = std::max(verdict.max_err, error.largest);
-    if (error.relative > verdict.rel_l2) {
+                                text_of(output[static_cast<size_t>(error.wrong_kind)]),
+                                reference_row[error.wrong_kind]));
+    } else if (empty && error.largest > 0) {
+      fail(verdict, fmt::format("sequence {}, head {}: output is {:.2g} somewhere, must be 0: no token is live", b, h,
+                                error.largest));
+    } else if (error.relative > verdict.rel_l2) {
       verdict.rel_l2 = error.relative;
       worst_row = row;
     }
-    const double lse = c.lse_data()[row];
-    const double expected_lse = expected.lse[static_cast<size_t>(row)];
     if (!same_kind(lse, expected_lse)) {
-      fail(verdict, fmt::format("lse[{}][{}] is {}, reference {:.7g}", b, h, lse, expected_lse));
+      fail(verdict, fmt::format("lse[{}][{}] is {}, reference {:.7g}", b, h, text_of(lse), expected_lse));
     } else if (std::isfinite(lse) && std::abs(lse - expected_lse) > verdict.lse_err) {
       verdict.lse_err = std::abs(lse - expected_lse);
       worst_lse_row = row;

@@ -21,6 +21,8 @@ constexpr double kValueSlack = 0x1p-21;
 constexpr double kLseSlack = 3e-6;
 constexpr double kLogitSlack = 0x1p-21;
 
+std::string text_of(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.9g}", value); }
+
 struct Token {
   const std::byte* key;
   const std::byte* value;
@@ -149,13 +151,14 @@ std::string find_error(const Case& c, const ExactAnswer& answer, double largest_
     bounds.set(spec.dtype, sum, count, kValueSlack * largest_value);
     for (size_t d = 0; d < output.size(); ++d) {
       if (output[d] >= bounds.low[d] && output[d] <= bounds.high[d]) continue;
-      return fmt::format("output[{}][{}][{}] is {:.9g}, exactly {}/{}", b, h, d, output[d], sum[d], count);
+      const std::string exact = count == 0 ? "0" : fmt::format("{}/{}", sum[d], count);
+      return fmt::format("output[{}][{}][{}] is {}, exactly {}", b, h, d, text_of(output[d]), exact);
     }
     const double lse = c.lse_data()[row];
     const double logit = answer.logit[static_cast<size_t>(row)];
     const double exact = count == 0 ? -kInfinity : logit + std::log(static_cast<double>(count));
     const bool right = count == 0 ? lse == exact : std::abs(lse - exact) <= kLseSlack + kLogitSlack * std::abs(logit);
-    if (!right) return fmt::format("lse[{}][{}] is {:.9g}, exactly {:.9g}", b, h, lse, exact);
+    if (!right) return fmt::format("lse[{}][{}] is {}, exactly {}", b, h, text_of(lse), text_of(exact));
   }
   return {};
 }
