@@ -24,7 +24,9 @@ Status check_support(const Implementation& implementation, const AttentionSpec& 
   if (spec.batch_invariant && !implementation.flags.batch_invariant) {
     return {StatusCode::kUnsupported, std::string(implementation.name) + ": batch_invariant is not offered"};
   }
-  return implementation.supports(spec);
+  const Status supported = implementation.supports(spec);
+  if (supported.ok()) return {};
+  return {supported.code(), std::string(implementation.name) + ": " + supported.message()};
 }
 
 Result<const Implementation*> select_implementation(const AttentionSpec& spec) {
