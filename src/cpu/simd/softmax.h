@@ -1,0 +1,19 @@
+// The softmax of a row of scores, for code that is not itself compiled per SIMD target.
+#pragma once
+
+#include <cstddef>
+
+namespace quire {
+
+struct RowSoftmax {
+  float max, sum;
+};
+
+/// Floats that a row of scores must have room for, rounded up to a multiple of this.
+inline constexpr size_t kSoftmaxPadding = 64;
+
+/// scores[i] = e^(scores[i] - max) for `count` > 0 scores, unnormalised; what pads them to kSoftmaxPadding becomes 0.
+/// Returns their max and their sum, made in chunks of kSoftmaxPadding that are then added.
+RowSoftmax softmax_in_place(float* scores, size_t count) noexcept;
+
+}  // namespace quire
