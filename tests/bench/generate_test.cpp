@@ -10,40 +10,10 @@
 
 #include "bench/generate_layout.h"
 #include "bench/generate_normals.h"
+#include "tests/bench/case_memory.h"
 
 namespace quire::bench {
 namespace {
-
-Workload ragged_workload(DType dtype = DType::kF16) {
-  Workload w;
-  w.context_lens = {37, 0, 64, 1};
-  w.batch_size = 4;
-  w.seq_len = 64;
-  w.num_heads = 4;
-  w.num_kv_heads = 2;
-  w.head_dim = 24;
-  w.block_size = 16;
-  w.dtype = dtype;
-  w.kv_dtype = dtype;
-  w.seed = 11;
-  return w;
-}
-
-// Each kind of memory that generate() lays out, in each type.
-std::vector<Workload> workloads() {
-  std::vector<Workload> all;
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    for (int kind = 0; kind < 16; ++kind) {
-      Workload w = ragged_workload(dtype);
-      if (kind & 1) w.layout = Layout::kHnd;
-      if (kind & 2) w.padded_strides = true;
-      if (kind & 4) w.shared_blocks = true;
-      if (kind & 8) w.unmapped_blocks = true;
-      all.push_back(w);
-    }
-  }
-  return all;
-}
 
 Case make(const Workload& w, int set = 0, int threads = 2) {
   ThreadPool pool(threads);
@@ -52,34 +22,8 @@ Case make(const Workload& w, int set = 0, int threads = 2) {
   return std::move(*c);
 }
 
-std::vector<float> widen(DType dtype, const std::byte* data, int64_t count) {
-  std::vector<float> values(static_cast<size_t>(count));
-  to_f32(dtype, data, values.data(), count);
-  return values;
-}
-
-std::vector<float> widen(DType dtype, const HostBuffer& buffer) {
-  return widen(dtype, buffer.data(), static_cast<int64_t>(buffer.bytes()) / size_of(dtype));
-}
-
-// For each element of a cache, whether some sequence's live token owns it.
-std::vector<bool> live_elements(const Case& c, const HostBuffer& cache, const CacheStrides& strides) {
-  std::vector<bool> live(cache.bytes() / static_cast<size_t>(size_of(c.spec.kv_dtype)), false);
-  for (int64_t b = 0; b < c.spec.batch_size; ++b) {
-    for (int64_t t = 0; t < c.context_lens_data()[b]; ++t) {
-      const int64_t block = c.table_row(b)[t / c.spec.block_size];
-      if (block < 0) continue;
-      for (int64_t head = 0; head < c.spec.num_kv_heads; ++head) {
-        const int64_t first = block * strides.block + t % c.spec.block_size * strides.token + head * strides.head;
-        std::fill_n(live.begin() + first, c.spec.head_dim, true);
-      }
-    }
-  }
-  return live;
-}
-
 TEST(Generate, makes_a_case_that_decode_accepts) {
-  for (const Workload& w : workloads()) {
+  for (const Workload& w : irregular_workloads()) {
     const Case c = make(w);
     EXPECT_TRUE(validate(c.spec).ok());
     EXPECT_TRUE(validate_args(c.spec, c.args).ok());
@@ -90,21 +34,7 @@ TEST(Generate, makes_a_case_that_decode_accepts) {
 }
 
 TEST(Generate, fills_live_slots_and_poisons_everything_else) {
-  for (const Workload& w : workloads()) {
-    const Case c = make(w);
-    for (const auto& [cache, strides] :
-         {std::pair{&c.k_cache, c.spec.k_strides}, std::pair{&c.v_cache, c.spec.v_strides}}) {
-      const std::vector<float> values = widen(w.kv_dtype, *cache);
-      const std::vector<bool> live = live_elements(c, *cache, strides);
-      ASSERT_EQ(values.size(), live.size());
-      int64_t dead = 0;
-      for (size_t i = 0; i < values.size(); ++i) {
-        ASSERT_EQ(std::isfinite(values[i]), live[i]) << "element " << i;
-        dead += live[i] ? 0 : 1;
-      }
-      EXPECT_GE(dead, kSpareBlocks * w.block_size * w.num_kv_heads * w.head_dim);
-    }
-  }
+  for (const Workload& w : irregular_workloads()) EXPECT_TRUE(dead_memory_is_poisoned(make(w)));
 }
 
 TEST(Generate, poisons_the_gaps_of_the_query_and_all_of_the_output) {
@@ -120,7 +50,7 @@ TEST(Generate, poisons_the_gaps_of_the_query_and_all_of_the_output) {
 }
 
 TEST(Generate, puts_bad_ids_in_dead_table_entries) {
-  for (const Workload& w : workloads()) {
+  for (const Workload& w : irregular_workloads()) {
     const Case c = make(w);
     ASSERT_GT(c.spec.block_tables_stride, c.spec.max_blocks_per_seq);
     std::set<int32_t> bad;
@@ -179,7 +109,7 @@ TEST(Generate, shares_full_blocks_between_sequences_and_within_one) {
 }
 
 TEST(Generate, gives_the_same_bytes_for_any_number_of_threads) {
-  for (const Workload& w : workloads()) {
+  for (const Workload& w : irregular_workloads()) {
     const Case one = make(w, 3, 1);
     const Case three = make(w, 3, 3);
     ThreadPool pool(2);
@@ -207,7 +137,7 @@ TEST(Generate, values_do_not_depend_on_layout_or_strides) {
 }
 
 TEST(Generate, allocates_what_case_bytes_says) {
-  for (const Workload& w : workloads()) {
+  for (const Workload& w : irregular_workloads()) {
     const Case c = make(w);
     size_t bytes = 0;
     for (const HostBuffer* buffer :
