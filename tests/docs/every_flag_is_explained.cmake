@@ -1,0 +1,16 @@
+# Every flag that a command's help shows is in docs/cli.md.
+
+file(READ ${SOURCE_DIR}/docs/cli.md page)
+foreach(command bench check self-test list calibrate)
+  execute_process(COMMAND ${QUIRE} ${command} --help OUTPUT_VARIABLE help COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "\n *(-h, ?)?--[a-z-]+" flags "${help}")
+  if(NOT flags)
+    message(SEND_ERROR "quire ${command} --help shows no flag")
+  endif()
+  foreach(flag ${flags})
+    string(REGEX MATCH "--[a-z-]+" flag ${flag})
+    if(NOT page MATCHES "`${flag}[`, ]")
+      message(SEND_ERROR "docs/cli.md does not mention ${flag} of quire ${command}")
+    endif()
+  endforeach()
+endforeach()

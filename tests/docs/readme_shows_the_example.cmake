@@ -1,0 +1,17 @@
+# Every line of the README's C++ stands in examples/decode_once.cpp, and in that order.
+
+file(READ ${SOURCE_DIR}/README.md readme)
+file(READ ${SOURCE_DIR}/examples/decode_once.cpp rest)
+string(REGEX MATCH "```cpp\n([^`]*)```" _ "${readme}")
+string(REPLACE ";" "\\;" code "${CMAKE_MATCH_1}")
+string(REPLACE "\n" ";" lines "${code}")
+if(NOT lines)
+  message(FATAL_ERROR "README.md shows no C++")
+endif()
+foreach(line ${lines})
+  string(FIND "${rest}" "${line}\n" at)
+  if(at EQUAL -1)
+    message(FATAL_ERROR "not in the example, or out of order: ${line}")
+  endif()
+  string(SUBSTRING "${rest}" ${at} -1 rest)
+endforeach()
