@@ -1,4 +1,4 @@
-// Conversion agrees, bit for bit, with a definition written here from the formats alone.
+// Conversion agrees, bit for bit and on every SIMD target, with a definition written here from the formats alone.
 #include "quire/convert.h"
 
 #include <gtest/gtest.h>
@@ -13,9 +13,18 @@
 #include <vector>
 
 #include "tests/guarded_buffer.h"
+#include "tests/simd_target.h"
 
 namespace quire {
 namespace {
+
+class Convert : public testing::TestWithParam<int64_t> {
+ private:
+  const test::OnlySimdTarget only_{GetParam()};
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, Convert, testing::ValuesIn(test::simd_targets()),
+                         [](const auto& tested) { return test::simd_target_name(tested.param); });
 
 struct Format {
   DType dtype;
@@ -61,7 +70,6 @@ uint16_t nearest(const Format& f, double value) {
   return static_cast<uint16_t>(sign | chosen);
 }
 
-// Converts at an odd length and without alignment, so that every path of the routine takes part.
 std::vector<uint16_t> convert_from(DType dtype, const std::vector<float>& values) {
   std::vector<uint16_t> bits(values.size());
   from_f32(dtype, values.data(), bits.data(), static_cast<int64_t>(values.size()));
@@ -74,7 +82,7 @@ std::vector<uint16_t> all_patterns() {
   return patterns;
 }
 
-TEST(Convert, widens_every_16_bit_pattern_exactly) {
+TEST_P(Convert, widens_every_16_bit_pattern_exactly) {
   const std::vector<uint16_t> patterns = all_patterns();
   for (const Format& f : kFormats) {
     std::vector<float> values(patterns.size());
@@ -92,7 +100,7 @@ TEST(Convert, widens_every_16_bit_pattern_exactly) {
   }
 }
 
-TEST(Convert, returns_every_16_bit_pattern_after_widening) {
+TEST_P(Convert, returns_every_16_bit_pattern_after_widening) {
   const std::vector<uint16_t> patterns = all_patterns();
   for (const Format& f : kFormats) {
     std::vector<float> values(patterns.size());
@@ -116,7 +124,7 @@ void expect_nearest(const Format& f, const std::vector<float>& values) {
   }
 }
 
-TEST(Convert, rounds_between_neighbours_to_the_nearest_and_ties_to_even) {
+TEST_P(Convert, rounds_between_neighbours_to_the_nearest_and_ties_to_even) {
   for (const Format& f : kFormats) {
     const int infinity = ((1 << f.exponent_bits) - 1) << f.mantissa_bits;
     std::vector<float> values;
@@ -133,7 +141,7 @@ TEST(Convert, rounds_between_neighbours_to_the_nearest_and_ties_to_even) {
   }
 }
 
-TEST(Convert, overflows_to_infinity_half_a_step_past_the_largest_number) {
+TEST_P(Convert, overflows_to_infinity_half_a_step_past_the_largest_number) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   constexpr float kLargest = std::numeric_limits<float>::max();
   EXPECT_EQ(convert_from(DType::kF16, {65504.0f, 65519.996f, 65520.0f, -65520.0f, kLargest, kInfinity, -kInfinity}),
@@ -143,7 +151,7 @@ TEST(Convert, overflows_to_infinity_half_a_step_past_the_largest_number) {
             (std::vector<uint16_t>{0x7F7F, 0x7F80, 0x7F80, 0xFF80, 0x7F80, 0xFF80}));
 }
 
-TEST(Convert, keeps_subnormals_and_the_sign_of_zero) {
+TEST_P(Convert, keeps_subnormals_and_the_sign_of_zero) {
   EXPECT_EQ(convert_from(DType::kF16, {0.0f, -0.0f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, -0x1p-14f, 1e-40f}),
             (std::vector<uint16_t>{0, 0x8000, 1, 0, 1, 0x8400, 0}));
   EXPECT_EQ(convert_from(DType::kBF16, {0.0f, -0.0f, 0x1p-133f, 0x1p-134f, 0x1.8p-134f, -0x1p-126f}),
@@ -151,7 +159,7 @@ TEST(Convert, keeps_subnormals_and_the_sign_of_zero) {
 }
 
 // NaNs whose payload lies in the bits that are cut off, or that rounding would carry into the sign.
-TEST(Convert, keeps_nan_a_nan_whatever_its_payload) {
+TEST_P(Convert, keeps_nan_a_nan_whatever_its_payload) {
   for (const Format& f : kFormats) {
     for (const uint32_t bits : {0x7FC00000u, 0x7F800001u, 0x7FFFFFFFu, 0xFFFFFFFFu, 0xFF800001u, 0x7F808000u}) {
       const std::vector<uint16_t> out = convert_from(f.dtype, {std::bit_cast<float>(bits)});
@@ -160,7 +168,7 @@ TEST(Convert, keeps_nan_a_nan_whatever_its_payload) {
   }
 }
 
-TEST(Convert, rounds_random_numbers_to_the_nearest) {
+TEST_P(Convert, rounds_random_numbers_to_the_nearest) {
   std::mt19937 engine(5);
   std::vector<float> values;
   while (values.size() < 200001) {
@@ -171,7 +179,7 @@ TEST(Convert, rounds_random_numbers_to_the_nearest) {
   for (const Format& f : kFormats) expect_nearest(f, values);
 }
 
-TEST(Convert, copies_fp32_bit_for_bit) {
+TEST_P(Convert, copies_fp32_bit_for_bit) {
   std::vector<uint32_t> bits = {0, 0x80000000u, 1, 0x7F800000u, 0x7FC00001u, 0x3F800000u, 0x7F7FFFFFu};
   std::vector<uint32_t> copy(bits.size());
   to_f32(DType::kF32, bits.data(), reinterpret_cast<float*>(copy.data()), static_cast<int64_t>(bits.size()));
@@ -181,7 +189,7 @@ TEST(Convert, copies_fp32_bit_for_bit) {
   EXPECT_EQ(copy, bits);
 }
 
-TEST(Convert, gives_each_element_the_same_bits_at_any_length_and_touches_nothing_else) {
+TEST_P(Convert, gives_each_element_the_same_bits_at_any_length_and_touches_nothing_else) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     const auto element = static_cast<size_t>(size_of(dtype));
     for (size_t count = 0; count <= 67; ++count) {
@@ -202,7 +210,7 @@ TEST(Convert, gives_each_element_the_same_bits_at_any_length_and_touches_nothing
   }
 }
 
-TEST(Convert, does_nothing_for_types_it_does_not_convert) {
+TEST_P(Convert, does_nothing_for_types_it_does_not_convert) {
   for (const DType dtype : {DType::kF8E4M3, DType::kF8E5M2, DType::kI8}) {
     EXPECT_FALSE(is_convertible(dtype));
     float value = 7;

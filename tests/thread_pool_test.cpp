@@ -4,8 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <set>
-#include <mutex>
 #include <thread>
 #include <vector>
 
