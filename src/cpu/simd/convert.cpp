@@ -92,6 +92,7 @@ HWY_EXPORT(narrow);
 }  // namespace
 
 void to_f32(DType dtype, const void* source, float* target, int64_t count) noexcept {
+  if (count == 0) return;  // pointers may be null then, which memcpy does not allow
   const auto elements = static_cast<size_t>(count);
   if (dtype == DType::kF32) {
     std::memcpy(target, source, elements * sizeof(float));
@@ -101,6 +102,7 @@ void to_f32(DType dtype, const void* source, float* target, int64_t count) noexc
 }
 
 void from_f32(DType dtype, const float* source, void* target, int64_t count) noexcept {
+  if (count == 0) return;  // pointers may be null then, which memcpy does not allow
   const auto elements = static_cast<size_t>(count);
   if (dtype == DType::kF32) {
     std::memcpy(target, source, elements * sizeof(float));
