@@ -14,9 +14,9 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Rounding of the normalisation (a reciprocal and a product, or partials normalised before their merge): four units in
-// the last place of fp32 at the size of the values, a sixteenth of one token among 131,072.
-constexpr double kValueSlack = 0x1p-21;
+// Rounding of the normalisation (a reciprocal and a product, or partials normalised before their merge): eight units in
+// the last place of fp32 at the size of the values, an eighth of one token among 131,072.
+constexpr double kValueSlack = 0x1p-20;
 // lse = maximum + ln(sum), the logarithm perhaps taken in base 2. One token among 131,072 moves it by 7.6e-6.
 constexpr double kLseSlack = 3e-6;
 constexpr double kLogitSlack = 0x1p-21;
