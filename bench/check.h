@@ -42,7 +42,7 @@ struct Probe;
 /// The random sets of a workload with their references, and the probes of docs/contract.md at its shape.
 class Checker {
  public:
-  /// Generates `num_sets` cases and their references, and memory for one more, the probes'. Fails where memory is short.
+  /// Generates `num_sets` cases with their references, and memory for the probes' case. Fails where memory is short.
   static Result<Checker> create(const Workload& workload, int num_sets, Executor& executor);
 
   /// Runs every probe and every random set on each subject; one verdict each. A subject found wrong is not run again.

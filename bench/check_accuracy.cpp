@@ -1,9 +1,9 @@
 // How accurate: a call's output and lse against fp64, per (sequence, head), with the gates of docs/contract.md.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
-
-#include <fmt/format.h>
 
 #include "bench/check.h"
 
@@ -36,8 +36,8 @@ void fail(Verdict& verdict, std::string reason) {
   verdict.right = false;
 }
 
-// A row's errors over the channels where both values are finite, and the first channel where they differ in kind: one is
-// NaN or Inf and the other is not.
+// A row's errors over the channels where both values are finite, and the first channel where they differ in kind: one
+// is NaN or Inf and the other is not.
 struct RowError {
   double relative = 0;
   double largest = 0;
@@ -79,16 +79,16 @@ Verdict compare(const Case& c, const ReferenceResult& expected) {
     const int64_t h = row % spec.num_heads;
     to_f32(spec.dtype, c.output_row(b, h), output.data(), spec.head_dim);
     const double* reference_row = expected.output.data() + row * spec.head_dim;
-    const RowError error = row_error(output.data(), reference_row, spec.head_dim,
-                                     expected.norm[static_cast<size_t>(row)], floor);
+    const RowError error =
+        row_error(output.data(), reference_row, spec.head_dim, expected.norm[static_cast<size_t>(row)], floor);
     const double lse = c.lse_data()[row];
     const double expected_lse = expected.lse[static_cast<size_t>(row)];
     const bool empty = expected_lse == -std::numeric_limits<double>::infinity();
     verdict.max_err = std::max(verdict.max_err, error.largest);
     if (error.wrong_kind >= 0) {
-      fail(verdict, fmt::format("output[{}][{}][{}] is {}, reference {:.6g}", b, h, error.wrong_kind,
-                                text_of(output[static_cast<size_t>(error.wrong_kind)]),
-                                reference_row[error.wrong_kind]));
+      fail(verdict,
+           fmt::format("output[{}][{}][{}] is {}, reference {:.6g}", b, h, error.wrong_kind,
+                       text_of(output[static_cast<size_t>(error.wrong_kind)]), reference_row[error.wrong_kind]));
     } else if (empty && error.largest > 0) {
       fail(verdict, fmt::format("sequence {}, head {}: output is {:.2g} somewhere, must be 0: no token is live", b, h,
                                 error.largest));

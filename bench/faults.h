@@ -1,5 +1,5 @@
-// Decode gone wrong on purpose: implementations with one planted mistake each, known to `quire self-test` alone. A checker
-// that misses one of them proves nothing.
+// Decode gone wrong on purpose: implementations with one planted mistake each, known to `quire self-test` alone. A
+// checker that misses one of them proves nothing.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace quire::bench {
 
-/// Faults that compute something else than decode. Each must be found wrong wherever supports() says that the shape lets
-/// it show; where it does not, the status says why.
+/// Faults that compute something else than decode. Each must be found wrong wherever supports() says that the shape
+/// lets it show; where it does not, the status says why.
 std::span<const Implementation* const> faults() noexcept;
 
 /// The fault of that name, or null: one of faults(), or one that breaks its process (null-read, abort, endless-loop) or

@@ -89,11 +89,10 @@ void decode_row(const AttentionSpec& spec, const AttentionArgs& args, const Arit
   online.store(spec.dtype, output_row(spec, args, b, h), &args.lse[b * spec.num_heads + h]);
 }
 
-template <Arithmetic kArithmetic>
+template <Arithmetic Chosen>
 Status decode_with(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {
-  parallel_for(*execution.executor, spec.batch_size * spec.num_heads, [&](int64_t row) {
-    decode_row(spec, args, kArithmetic, row / spec.num_heads, row % spec.num_heads);
-  });
+  parallel_for(*execution.executor, spec.batch_size * spec.num_heads,
+               [&](int64_t row) { decode_row(spec, args, Chosen, row / spec.num_heads, row % spec.num_heads); });
   return {};
 }
 

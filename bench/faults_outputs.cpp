@@ -43,7 +43,9 @@ Status write_one_nan(const AttentionSpec& spec, const AttentionArgs& args, const
   if (Status s = honest().run(spec, args, execution); !s.ok()) return s;
   static std::atomic<uint64_t> calls{0};
   const Philox4 random = philox4x32({static_cast<uint32_t>(calls.fetch_add(1)), 0, 0, 0}, {0, 0});
-  const auto pick = [](uint32_t bits, int64_t bound) { return static_cast<int64_t>(bits % static_cast<uint64_t>(bound)); };
+  const auto pick = [](uint32_t bits, int64_t bound) {
+    return static_cast<int64_t>(bits % static_cast<uint64_t>(bound));
+  };
   std::byte* row = output_row(spec, args, pick(random[0], spec.batch_size), pick(random[1], spec.num_heads));
   const float nan = std::numeric_limits<float>::quiet_NaN();
   from_f32(spec.dtype, &nan, row + pick(random[2], spec.head_dim) * size_of(spec.dtype), 1);

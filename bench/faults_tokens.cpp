@@ -19,7 +19,8 @@ Status drop_last_token(const AttentionSpec& spec, const AttentionArgs& args, con
   return tables.run(spec, args, execution);
 }
 
-// One token too many. Where it lies in a further block, that is what the table's next entry names, forced into the cache.
+// One token too many. Where it lies in a further block, that is what the table's next entry names, forced into the
+// cache.
 Status read_past_the_end(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {
   EditedTables tables(spec, args);
   for (int64_t b = 0; b < spec.batch_size; ++b) {

@@ -38,13 +38,12 @@ CaseSize size_of_case(const AttentionSpec& spec) {
 
 Status allocate(Case& c) {
   const CaseSize bytes = size_of_case(c.spec);
-  for (const auto& [field, buffer, size] : {std::tuple{"query", &c.query, bytes.query},
-                                            std::tuple{"k_cache", &c.k_cache, bytes.k_cache},
-                                            std::tuple{"v_cache", &c.v_cache, bytes.v_cache},
-                                            std::tuple{"block_tables", &c.block_tables, bytes.block_tables},
-                                            std::tuple{"context_lens", &c.context_lens, bytes.context_lens},
-                                            std::tuple{"output", &c.output, bytes.output},
-                                            std::tuple{"lse", &c.lse, bytes.lse}}) {
+  for (const auto& [field, buffer, size] :
+       {std::tuple{"query", &c.query, bytes.query}, std::tuple{"k_cache", &c.k_cache, bytes.k_cache},
+        std::tuple{"v_cache", &c.v_cache, bytes.v_cache},
+        std::tuple{"block_tables", &c.block_tables, bytes.block_tables},
+        std::tuple{"context_lens", &c.context_lens, bytes.context_lens}, std::tuple{"output", &c.output, bytes.output},
+        std::tuple{"lse", &c.lse, bytes.lse}}) {
     *buffer = HostBuffer::allocate(static_cast<size_t>(size));
     if (buffer->data() == nullptr) {
       return {StatusCode::kInternal, std::string(field) + ": no memory for " + std::to_string(size) + " bytes"};
@@ -95,8 +94,8 @@ void fill_query(const Workload& workload, int set, Case& c) {
   }
 }
 
-// One block of K or V: normals in its live slots, poison in all else. An element's number counts through the dense cache
-// [num_blocks, block_size, num_kv_heads, head_dim], so values do not depend on strides.
+// One block of K or V: normals in its live slots, poison in all else. An element's number counts through the dense
+// cache [num_blocks, block_size, num_kv_heads, head_dim], so values do not depend on strides.
 void fill_block(const Workload& workload, const RandomSource& random, int64_t block, int64_t live_slots,
                 const CacheStrides& strides, std::byte* cache) {
   const NormalTable& normals = NormalTable::of(workload.kv_dtype);

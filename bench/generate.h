@@ -65,9 +65,9 @@ struct Case {
 /// Bytes that generate() will allocate.
 int64_t case_bytes(const Workload& workload);
 
-/// The problem of this workload and set: N(0,1) query, K and V (Philox, counter-based: equal on every machine and for any
-/// number of threads), blocks placed by a random permutation. Sets differ in all data and in the permutation.
-/// Fails (internal) where memory is short.
+/// The problem of this workload and set: N(0,1) query, K and V (Philox, counter-based: equal on every machine and for
+/// any number of threads), blocks placed by a random permutation. Sets differ in all data and in the permutation. Fails
+/// (internal) where memory is short.
 Result<Case> generate(const Workload& workload, int set, Executor& executor);
 
 /// The same memory, tables and lengths, but query, K and V still unwritten.
@@ -82,7 +82,8 @@ void poison_inputs(Case& c, Executor& executor);
 /// Fills output and lse with a NaN pattern, so that what a call leaves unwritten shows.
 void poison_output(Case& c);
 
-/// True while the gaps between the rows of the output, and some elements behind its last, hold what poison_output() left.
+/// True while the gaps between the rows of the output, and some elements behind its last, hold what poison_output()
+/// left.
 bool output_gaps_intact(const Case& c);
 
 /// A hash of every input byte: query, both caches, tables and lengths. Equal before and after a call, or it wrote.

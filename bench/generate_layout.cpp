@@ -48,8 +48,8 @@ class Placement {
   int32_t choose(int64_t b, int64_t i) {
     if (workload_.unmapped_blocks && is_unmapped(b, i)) return -1;
     if (workload_.shared_blocks) {
-      // The first half of the full blocks is the first sequence's, as a common prompt would be; the first sequence names
-      // its first block twice. Only full blocks are shared: their live slots are the same for all.
+      // The first half of the full blocks is the first sequence's, as a common prompt would be; the first sequence
+      // names its first block twice. Only full blocks are shared: their live slots are the same for all.
       const bool twice = b == 0 && i == 1 && full_blocks(0) >= 2;
       const bool prefix = b > 0 && i < full_blocks(b) / 2 && i < full_blocks(0);
       const int32_t shared = twice ? entry(0, 0) : prefix ? entry(0, i) : -1;

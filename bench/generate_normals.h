@@ -1,4 +1,5 @@
-// N(0,1) in a storage type, bit-equal on every machine: 16 random bits pick one of 65,536 quantiles, rounded beforehand.
+// N(0,1) in a storage type, bit-equal on every machine: 16 random bits pick one of 65,536 quantiles, rounded
+// beforehand.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
 // Philox4x32-10, the counter-based random generator of Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy
-// as 1, 2, 3" (SC 2011). A number is a pure function of key and counter, so any thread of any machine can make the n-th.
+// as 1, 2, 3" (SC 2011). A number is a pure function of key and counter, so any thread of any machine can make the
+// n-th.
 #pragma once
 
 #include <array>

@@ -139,8 +139,8 @@ void write_census(ProbeCase& target, int /*round*/) {
 }
 
 // Staircase: logits that only rise, from 256 to beyond fp16's range; that only fall, all below -200; and that fall from
-// -2^34, below what is commonly taken for minus infinity. Only the top step counts. Each logit is a power of two, so that
-// a kernel that works in base 2 rounds all logits of a step alike.
+// -2^34, below what is commonly taken for minus infinity. Only the top step counts. Each logit is a power of two, so
+// that a kernel that works in base 2 rounds all logits of a step alike.
 void write_staircase(ProbeCase& target, int round) {
   write_signs_and_steps(target);
   Case& c = target.problem();
@@ -227,8 +227,7 @@ void plant_needles(ProbeCase& target, int64_t sequence, int64_t kv_head, int64_t
   const RandomSource random{target.workload().seed, 0, RandomStream::kNeedles};
   for (int64_t g = 0; g < needles; ++g) {
     const int64_t turn = sequence + kv_head * needles + g + round * needles * c.spec.num_kv_heads;
-    const int64_t token =
-        mapped_token(c, sequence, positions[static_cast<size_t>(turn) % positions.size()]);
+    const int64_t token = mapped_token(c, sequence, positions[static_cast<size_t>(turn) % positions.size()]);
     if (token < 0) return;
     const int64_t block = c.table_row(sequence)[token / c.spec.block_size];
     const int64_t slot = token % c.spec.block_size;
@@ -242,8 +241,8 @@ void plant_needles(ProbeCase& target, int64_t sequence, int64_t kv_head, int64_t
   }
 }
 
-// Needle: each query head finds one key among zeros; the other values are a large decoy. In the moved placement, so that
-// tables and lengths remembered from before find poison.
+// Needle: each query head finds one key among zeros; the other values are a large decoy. In the moved placement, so
+// that tables and lengths remembered from before find poison.
 void write_needle(ProbeCase& target, int round) {
   target.place(Placement::kMoved);
   Case& c = target.problem();
@@ -264,9 +263,7 @@ void write_needle(ProbeCase& target, int round) {
     }
   }
   c.spec.scale = 1.0F;
-  write_query(c, [&](int64_t, int64_t h, std::byte* row) {
-    store(c.spec.dtype, row, h % group % needles, kDominant);
-  });
+  write_query(c, [&](int64_t, int64_t h, std::byte* row) { store(c.spec.dtype, row, h % group % needles, kDominant); });
 }
 
 // Empty: no sequence has a token. output exactly 0, lse -inf, and not one read of the poison.

@@ -1,5 +1,5 @@
-// Right tokens, each once: problems at a workload's shape whose exact answer is known, so that one token lost, doubled or
-// taken from elsewhere shows in every storage type. docs/numerics.md explains each and derives its margins.
+// Right tokens, each once: problems at a workload's shape whose exact answer is known, so that one token lost, doubled
+// or taken from elsewhere shows in every storage type. docs/numerics.md explains each and derives its margins.
 #pragma once
 
 #include <vector>

@@ -1,11 +1,11 @@
 #include "bench/probes_answer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "bench/parallel.h"
 

@@ -22,8 +22,8 @@ struct ExactAnswer {
 /// Reads the answer off the stored tensors of `c`.
 ExactAnswer answer_exactly(const Case& c, Executor& executor);
 
-/// Empty where the output and lse in `c` are the answer's up to honest rounding; else names the first coordinate that is
-/// not. `largest_value` is the largest |V| of a token that counts. docs/numerics.md derives the margins.
+/// Empty where the output and lse in `c` are the answer's up to honest rounding; else names the first coordinate that
+/// is not. `largest_value` is the largest |V| of a token that counts. docs/numerics.md derives the margins.
 std::string find_error(const Case& c, const ExactAnswer& answer, double largest_value);
 
 }  // namespace quire::bench

@@ -1,5 +1,7 @@
 #include "bench/self_test.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <iterator>
@@ -8,8 +10,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "bench/faults.h"
 
@@ -24,9 +24,8 @@ struct Breakage {
   const char* fault;
   const char* verdict;
 };
-constexpr Breakage kBreakages[] = {{"null-read", "CRASH"},         {"abort", "CRASH"},
-                                   {"endless-loop", "TIMEOUT"},    {"dead-slots-read", "NO"},
-                                   {"input-written", "NO"},        {"first-result-replayed", "NO"}};
+constexpr Breakage kBreakages[] = {{"null-read", "CRASH"},    {"abort", "CRASH"},      {"endless-loop", "TIMEOUT"},
+                                   {"dead-slots-read", "NO"}, {"input-written", "NO"}, {"first-result-replayed", "NO"}};
 
 // One long sequence, a shorter ragged one and an empty one.
 Workload workload_of(DType dtype, int64_t block_size, int64_t context) {
@@ -88,9 +87,7 @@ class Tally {
   std::set<std::string> not_applicable_;
 };
 
-double seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 class SelfTest {
  public:

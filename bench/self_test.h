@@ -13,8 +13,8 @@ struct SelfTestOptions {
   bool reduced = false;  // two contexts and one block size, for builds that a sanitizer slows down
 };
 
-/// Prints a line a problem as it goes, then the table of faults, and last whether all were caught. Returns the exit code:
-/// 0 where every fault was caught and every honest implementation right, 2 where not, 130 when interrupted.
+/// Prints a line a problem as it goes, then the table of faults, and last whether all were caught. Returns the exit
+/// code: 0 where every fault was caught and every honest implementation right, 2 where not, 130 when interrupted.
 int run_self_test(const SelfTestOptions& options, std::FILE* out, const JobEvents& events);
 
 }  // namespace quire::bench

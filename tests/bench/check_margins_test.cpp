@@ -17,10 +17,10 @@ constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr float kLog2E = 1.44269504F;
 
 struct Variant {
-  bool base_2 = false;         // weights 2^fma(dot, scale * log2 e, -maximum)
+  bool base_2 = false;          // weights 2^fma(dot, scale * log2 e, -maximum)
   bool rounds_weights = false;  // to the storage type; their sum stays unrounded
-  int64_t splits = 1;          // each normalised in fp32 before the merge
-  bool approximate = false;    // reciprocal off by an ulp
+  int64_t splits = 1;           // each normalised in fp32 before the merge
+  bool approximate = false;     // reciprocal off by an ulp
 };
 
 struct Partial {
@@ -29,20 +29,21 @@ struct Partial {
   std::vector<float> output;
 };
 
-template <Variant kVariant>
+template <Variant Chosen>
 class Kernel {
  public:
   Kernel(const AttentionSpec& spec, const AttentionArgs& args, int64_t b, int64_t h)
       : spec_(spec), args_(args), b_(b), kv_head_(h / (spec.num_heads / spec.num_kv_heads)) {
-    query_ = widen(spec.dtype, bytes(args.query, b * spec.query_strides.batch + h * spec.query_strides.head),
-                   spec.head_dim);
+    query_ =
+        widen(spec.dtype, bytes(args.query, b * spec.query_strides.batch + h * spec.query_strides.head), spec.head_dim);
   }
 
   Partial attend(int64_t first, int64_t last) const {
     Partial p{.output = std::vector<float>(query_.size())};
     for (int64_t t = first; t < last; ++t) {
       const int64_t block = args_.block_tables[b_ * spec_.block_tables_stride + t / spec_.block_size];
-      if (block >= 0) add(p, row(args_.k_cache, spec_.k_strides, block, t), row(args_.v_cache, spec_.v_strides, block, t));
+      if (block >= 0)
+        add(p, row(args_.k_cache, spec_.k_strides, block, t), row(args_.v_cache, spec_.v_strides, block, t));
     }
     if (p.denominator > 0) {
       for (float& o : p.output) o *= reciprocal(p.denominator);
@@ -50,11 +51,11 @@ class Kernel {
     return p;
   }
 
-  static float power(float x) { return kVariant.base_2 ? std::exp2(x) : std::exp(x); }
+  static float power(float x) { return Chosen.base_2 ? std::exp2(x) : std::exp(x); }
 
   static float reciprocal(float x) {
     const float exact = 1 / x;
-    return kVariant.approximate ? std::nextafter(exact, 2 * exact) : exact;
+    return Chosen.approximate ? std::nextafter(exact, 2 * exact) : exact;
   }
 
  private:
@@ -70,13 +71,13 @@ class Kernel {
   void add(Partial& p, const std::vector<float>& key, const std::vector<float>& value) const {
     float dot = 0;
     for (size_t d = 0; d < key.size(); ++d) dot += query_[d] * key[d];
-    const float factor = kVariant.base_2 ? scale_of(spec_) * kLog2E : scale_of(spec_);
+    const float factor = Chosen.base_2 ? scale_of(spec_) * kLog2E : scale_of(spec_);
     const float maximum = std::max(p.maximum, dot * factor);
     const float shrink = power(p.maximum - maximum);
     float weight = power(std::fma(dot, factor, -maximum));
     p.maximum = maximum;
     p.denominator = p.denominator * shrink + weight;
-    if (kVariant.rounds_weights) {
+    if (Chosen.rounds_weights) {
       uint32_t storage = 0;
       from_f32(spec_.dtype, &weight, &storage, 1);
       to_f32(spec_.dtype, &storage, &weight, 1);
@@ -90,15 +91,14 @@ class Kernel {
   std::vector<float> query_;
 };
 
-template <Variant kVariant>
+template <Variant Chosen>
 void decode_row(const AttentionSpec& spec, const AttentionArgs& args, int64_t b, int64_t h) {
-  const Kernel<kVariant> kernel(spec, args, b, h);
+  const Kernel<Chosen> kernel(spec, args, b, h);
   const int64_t length = args.context_lens[b];
   std::vector<Partial> partials;
   Partial merged{.output = std::vector<float>(static_cast<size_t>(spec.head_dim))};
-  for (int64_t split = 0; split < kVariant.splits; ++split) {
-    partials.push_back(
-        kernel.attend(length * split / kVariant.splits, length * (split + 1) / kVariant.splits));
+  for (int64_t split = 0; split < Chosen.splits; ++split) {
+    partials.push_back(kernel.attend(length * split / Chosen.splits, length * (split + 1) / Chosen.splits));
     merged.maximum = std::max(merged.maximum, partials.back().maximum);
   }
   for (const Partial& p : partials) {
@@ -113,18 +113,18 @@ void decode_row(const AttentionSpec& spec, const AttentionArgs& args, int64_t b,
            static_cast<std::byte*>(args.output) +
                (b * spec.output_strides.batch + h * spec.output_strides.head) * size_of(spec.dtype),
            spec.head_dim);
-  const float lse = kVariant.base_2 ? (merged.maximum + std::log2(merged.denominator)) / kLog2E
-                                    : merged.maximum + std::log(merged.denominator);
+  const float lse = Chosen.base_2 ? (merged.maximum + std::log2(merged.denominator)) / kLog2E
+                                  : merged.maximum + std::log(merged.denominator);
   args.lse[b * spec.num_heads + h] = merged.denominator > 0 ? lse : -kInfinity;
 }
 
-template <Variant kVariant>
+template <Variant Chosen>
 Implementation implementation(const char* name) {
   Implementation result = *find_implementation("cpu-chunked");
   result.name = name;
   result.run = [](const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {
     parallel_for(*execution.executor, spec.batch_size * spec.num_heads,
-                 [&](int64_t row) { decode_row<kVariant>(spec, args, row / spec.num_heads, row % spec.num_heads); });
+                 [&](int64_t row) { decode_row<Chosen>(spec, args, row / spec.num_heads, row % spec.num_heads); });
     return Status();
   };
   return result;

@@ -27,28 +27,28 @@ class CheckerTest : public testing::Test {
  protected:
   std::vector<Verdict> check(const Workload& w, const std::vector<const Implementation*>& implementations,
                              int num_sets = 2) {
-    Result<Checker> checker = Checker::create(w, num_sets, pool_);
+    Result<Checker> checker = Checker::create(w, num_sets, pool);
     EXPECT_TRUE(checker.ok()) << checker.status().message();
     std::vector<Subject> subjects;
     std::vector<std::vector<std::byte>> workspaces;
     for (const Implementation* implementation : implementations) {
       const AttentionSpec& spec = checker->sets()[0].spec;
-      workspaces.emplace_back(implementation->workspace_bytes(spec, pool_.num_threads()) + kWorkspaceAlignment);
+      workspaces.emplace_back(implementation->workspace_bytes(spec, pool.num_threads()) + kWorkspaceAlignment);
       void* data = workspaces.back().data();
       size_t bytes = workspaces.back().size();
       std::align(kWorkspaceAlignment, 1, data, bytes);
-      subjects.push_back({implementation, {.workspace = {data, bytes}, .executor = &pool_, .stream = nullptr}});
+      subjects.push_back({implementation, {.workspace = {data, bytes}, .executor = &pool, .stream = nullptr}});
     }
     const auto before_call = [&](size_t index, const char* probe) {
-      calls_.push_back(std::to_string(index) + " " + probe);
+      calls.push_back(std::to_string(index) + " " + probe);
     };
     std::vector<Verdict> verdicts = checker->check(subjects, CheckDepth::kPoint, before_call);
     for (size_t set = 0; set < checker->sets().size(); ++set) EXPECT_TRUE(checker->inputs_intact(set));
     return verdicts;
   }
 
-  ThreadPool pool_{2};
-  std::vector<std::string> calls_;
+  ThreadPool pool{2};
+  std::vector<std::string> calls;
 };
 
 TEST_F(CheckerTest, finds_every_implementation_right_in_every_kind_of_memory) {
@@ -65,8 +65,8 @@ TEST_F(CheckerTest, finds_every_implementation_right_in_every_kind_of_memory) {
 
 TEST_F(CheckerTest, runs_the_first_set_then_every_probe_then_the_other_sets) {
   check(ragged_workload(), {&honest()}, 3);
-  EXPECT_THAT(calls_, testing::ElementsAre("0 random set 0", "0 census", "0 staircase", "0 coded census", "0 needle",
-                                           "0 empty", "0 random set 1", "0 random set 2"));
+  EXPECT_THAT(calls, testing::ElementsAre("0 random set 0", "0 census", "0 staircase", "0 coded census", "0 needle",
+                                          "0 empty", "0 random set 1", "0 random set 2"));
 }
 
 TEST_F(CheckerTest, runs_a_subject_no_more_once_it_is_wrong) {
@@ -76,7 +76,7 @@ TEST_F(CheckerTest, runs_a_subject_no_more_once_it_is_wrong) {
   EXPECT_FALSE(verdicts[0].right);
   EXPECT_TRUE(verdicts[1].right) << verdicts[1].reason;
   EXPECT_THAT(verdicts[0].reason, StartsWith("random set 0: output[0][0][0] is nan"));
-  EXPECT_EQ(std::count_if(calls_.begin(), calls_.end(), [](const std::string& call) { return call[0] == '0'; }), 1);
+  EXPECT_EQ(std::count_if(calls.begin(), calls.end(), [](const std::string& call) { return call[0] == '0'; }), 1);
 }
 
 TEST_F(CheckerTest, a_failing_call_is_wrong_with_its_message) {
@@ -112,7 +112,8 @@ TEST_F(CheckerTest, repairs_inputs_that_a_subject_wrote) {
           return Status();
         });
     const std::vector<Verdict> verdicts = check(ragged_workload(), {&writer, &honest()});
-    EXPECT_EQ(verdicts[0].reason, only_probes ? "staircase: an input was written" : "random set 0: an input was written");
+    EXPECT_EQ(verdicts[0].reason,
+              only_probes ? "staircase: an input was written" : "random set 0: an input was written");
     EXPECT_TRUE(verdicts[1].right) << verdicts[1].reason;
   }
 }
@@ -126,7 +127,7 @@ TEST_F(CheckerTest, errors_are_the_worst_of_all_sets) {
 }
 
 TEST_F(CheckerTest, fails_where_data_cannot_be_made) {
-  const Result<Checker> checker = Checker::create(ragged_workload(DType::kI8), 1, pool_);
+  const Result<Checker> checker = Checker::create(ragged_workload(DType::kI8), 1, pool);
   EXPECT_FALSE(checker.ok());
 }
 

@@ -44,8 +44,8 @@ class Checked {
     for (const Implementation* implementation : implementations) {
       const size_t bytes = implementation->workspace_bytes(spec(), pool_.num_threads());
       workspaces.push_back(HostBuffer::allocate(bytes));
-      subjects.push_back({implementation,
-                          {.workspace = {workspaces.back().data(), bytes}, .executor = &pool_, .stream = nullptr}});
+      subjects.push_back(
+          {implementation, {.workspace = {workspaces.back().data(), bytes}, .executor = &pool_, .stream = nullptr}});
     }
     return checker_->check(subjects, CheckDepth::kFull, [](size_t, const char*) {});
   }
@@ -123,7 +123,8 @@ TEST(Faults, tolerances_wider_than_the_signal_do_not_pass_them) {
     for (const int64_t context : {int64_t{17}, kLongContext}) {
       Checked checked(workload(context, 16, dtype));
       std::vector<const Implementation*> subjects;
-      for (const char* name : {"zero-output", "constant-output", "mean-of-v", "neighbouring-head", "last-token-dropped"}) {
+      for (const char* name :
+           {"zero-output", "constant-output", "mean-of-v", "neighbouring-head", "last-token-dropped"}) {
         subjects.push_back(find_fault(name));
       }
       for (const Verdict& verdict : checked.check(subjects)) EXPECT_FALSE(verdict.right);
