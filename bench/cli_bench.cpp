@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <system_error>
 
@@ -80,10 +79,9 @@ Status open_reports(const BenchOptions& options, Outputs& outputs) {
   if (outputs.json && outputs.csv && outputs.json->target() == outputs.csv->target()) {
     return invalid("--csv: '" + options.csv_path + "' is the --json file");
   }
-  std::error_code error;
-  const std::string journal = std::filesystem::weakly_canonical(options.journal_path, error).string();
+  if (options.journal_path.empty()) return {};
   for (const std::optional<OutputFile>& report : {outputs.json, outputs.csv}) {
-    if (report && report->target() == journal) {
+    if (report && report->target() == resolved_path(options.journal_path)) {
       return invalid("--journal: '" + options.journal_path + "' is the file of a report");
     }
   }

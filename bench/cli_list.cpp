@@ -82,12 +82,14 @@ int run_list(const std::vector<std::string>& args) {
                                  e.threads_available, e.simd_target, byte_text(static_cast<double>(e.memory_bytes)));
   text += "  cuda:0   not available: this build has no CUDA\n\nImplementations, best first\n";
   for (const Implementation* implementation : implementations()) {
-    text += fmt::format("  {:<14} {:<5} {}\n", implementation->name, name_of(implementation->backend),
-                        implementation->unavailable != nullptr ? std::string("not available: ") + implementation->unavailable
-                                                               : implementation->summary);
-    if (implementation->unavailable != nullptr) continue;
-    text += fmt::format("  {:<20} dtypes {}; head_dim {}; flags: {}\n", "", dtypes_taken(*implementation),
-                        head_dims_taken(*implementation), flags_text(implementation->flags));
+    text += fmt::format("  {} ({})\n", implementation->name, name_of(implementation->backend));
+    if (implementation->unavailable != nullptr) {
+      text += fmt::format("      not available: {}\n", implementation->unavailable);
+      continue;
+    }
+    text += fmt::format("      {}\n      dtypes {}; head_dim {}; flags: {}\n", implementation->summary,
+                        dtypes_taken(*implementation), head_dims_taken(*implementation),
+                        flags_text(implementation->flags));
   }
   return print_out(text) ? kExitOk : kExitUsage;
 }

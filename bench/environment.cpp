@@ -144,8 +144,8 @@ Environment read_environment() {
   return e;
 }
 
-nlohmann::json to_json(const Environment& e) {
-  nlohmann::json caches = nlohmann::json::array();
+nlohmann::ordered_json to_json(const Environment& e) {
+  nlohmann::ordered_json caches = nlohmann::ordered_json::array();
   for (const CacheLevel& cache : e.caches) {
     caches.push_back({{"level", cache.level}, {"type", cache.type}, {"bytes", cache.bytes}});
   }

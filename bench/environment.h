@@ -32,7 +32,7 @@ struct Environment {
 
 Environment read_environment();
 
-nlohmann::json to_json(const Environment& environment);
+nlohmann::ordered_json to_json(const Environment& environment);
 
 /// Bytes of the largest cache; nothing where the system does not say.
 std::optional<int64_t> last_level_cache_bytes(const Environment& environment);

@@ -32,6 +32,13 @@ FileDescriptor::~FileDescriptor() {
   if (is_open()) close(descriptor_);
 }
 
+std::string resolved_path(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path resolved = std::filesystem::absolute(path, error);
+  if (!error) resolved = std::filesystem::weakly_canonical(resolved, error);
+  return error ? path : resolved.string();
+}
+
 Status write_all(const FileDescriptor& file, const std::string& text) {
   size_t written = 0;
   while (written < text.size()) {
@@ -47,9 +54,7 @@ Result<OutputFile> OutputFile::prepare(const std::string& flag, const std::strin
   OutputFile output;
   output.flag_ = flag;
   output.path_ = path;
-  std::error_code error;
-  output.target_ = std::filesystem::weakly_canonical(path, error).string();
-  if (error) return cannot_write(flag, path, error.message());
+  output.target_ = resolved_path(path);
   struct stat status {};
   if (stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot_write(flag, path, system_message(EISDIR));

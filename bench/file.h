@@ -27,6 +27,9 @@ class FileDescriptor {
   int descriptor_ = -1;
 };
 
+/// The path without links and detours, so that two names of one file compare equal; the path itself where it has none.
+std::string resolved_path(const std::string& path);
+
 /// Writes all of `text`. The message is the system's.
 Status write_all(const FileDescriptor& file, const std::string& text);
 
@@ -39,13 +42,13 @@ class OutputFile {
 
   Status write(const std::string& text) const;
 
-  /// The file in question, links followed: equal for two names of one file.
+  /// resolved_path() of the file.
   const std::string& target() const { return target_; }
 
  private:
   std::string flag_;
   std::string path_;    // as given
-  std::string target_;  // absolute, links followed
+  std::string target_;  // resolved
   bool replace_ = true;
 };
 

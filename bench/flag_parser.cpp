@@ -37,8 +37,7 @@ std::vector<std::string> split_at_commas(const std::string& text) {
 FlagParser::FlagParser(const std::string& command, const std::string& summary, const std::string& examples)
     : app_(std::make_unique<CLI::App>(summary, command)), flags_({"--help"}) {
   app_->formatter(std::make_shared<HelpFormatter>());
-  app_->set_help_flag("-h,--help", "show this text");
-  app_->get_help_ptr()->group("Other");
+  app_->set_help_flag();  // parse() sets it, so that it stands last
   app_->footer(examples);
   app_->allow_extras();  // so that the message about them is ours
 }
@@ -51,8 +50,9 @@ CLI::Option* FlagParser::describe(CLI::Option* option, const FlagHelp& help) {
 }
 
 void FlagParser::add_list(const std::string& flag, const FlagHelp& help, std::vector<std::string>& items) {
-  lists_.push_back({describe(app_->add_option(flag, help.text)->expected(-1), help),
-                    &items});
+  CLI::Option* option = describe(app_->add_option(flag, help.text), help);
+  option->expected(-1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  lists_.push_back({option, &items});
 }
 
 void FlagParser::add_value(const std::string& flag, const FlagHelp& help, std::optional<std::string>& value) {
@@ -63,7 +63,8 @@ void FlagParser::add_value(const std::string& flag, const FlagHelp& help, std::o
 
 void FlagParser::add_switch(const std::string& flag, const FlagHelp& help, bool& on) {
   describe(app_->add_flag_callback(
-               flag, [&on] { on = true; }, help.text),
+               flag, [&on] { on = true; }, help.text)
+               ->disable_flag_override(),
            help);
 }
 
@@ -79,6 +80,7 @@ Status FlagParser::check_values() const {
 }
 
 Status FlagParser::parse(const std::vector<std::string>& args) {
+  app_->set_help_flag("-h,--help", "show this text")->group("Other");
   try {
     app_->parse(std::vector<std::string>(args.rbegin(), args.rend()));
   } catch (const CLI::CallForHelp&) {
@@ -88,6 +90,7 @@ Status FlagParser::parse(const std::vector<std::string>& args) {
     // Its words differ between versions of CLI11; the flag is the first or last thing they name.
     const std::string words = error.what();
     for (const std::string& flag : flags_) {
+      if (words.rfind(flag.substr(2) + ' ', 0) == 0) return invalid(flag + ": takes no value");
       if (words.rfind(flag + ':', 0) != 0) continue;
       const auto given = std::count_if(args.begin(), args.end(), [&](const std::string& a) {
         return a == flag || a.rfind(flag + '=', 0) == 0;
@@ -98,13 +101,13 @@ Status FlagParser::parse(const std::vector<std::string>& args) {
   } catch (const CLI::ParseError& error) {
     return invalid(error.what());
   }
+  if (Status s = check_values(); !s.ok()) return s;
   if (const std::vector<std::string> unknown = app_->remaining(); !unknown.empty()) {
     const auto flag = std::find_if(unknown.begin(), unknown.end(), [](const std::string& a) { return a[0] == '-'; });
     if (flag == unknown.end()) return invalid("unexpected argument '" + unknown.front() + "'");
     const std::string name = flag->substr(0, flag->find('='));
     return invalid("unknown flag '" + name + "'" + did_you_mean(name, flags_));
   }
-  if (Status s = check_values(); !s.ok()) return s;
   for (const List& list : lists_) {
     if (list.option->count() == 0) continue;
     list.items->clear();
@@ -116,6 +119,10 @@ Status FlagParser::parse(const std::vector<std::string>& args) {
   return {};
 }
 
-std::string FlagParser::help() const { return app_->help(); }
+std::string FlagParser::help() const {
+  std::string text = app_->help();
+  for (size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+  return text;
+}
 
 }  // namespace quire::bench

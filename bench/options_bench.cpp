@@ -37,6 +37,9 @@ struct ShapeFlags {
       const std::string shown = flag->items.empty() ? "" : fmt::format(" [{}]", fmt::join(flag->items, " "));
       parser.add_list(field.flag, {kShape, field.is_number() ? "N..." : "NAME...", field.help + shown}, flag->items);
     }
+  }
+
+  void add_seed_to(FlagParser& parser) {
     const Field& field = *find_field("seed");
     parser.add_value(field.flag, {kWhatRuns, "N", field.help + std::string(" [0]")}, seed);
   }
@@ -181,6 +184,7 @@ Result<Parsed<BenchOptions>> parse_bench_options(const std::vector<std::string>&
   parser.add_value("--baseline", {kWhatRuns, "A", "what speedups are against; default: the first row that ran"}, baseline);
   run.add_device(parser);
   run.add_threads(parser);
+  shape.add_seed_to(parser);
   run.add_timeout(parser);
   measure.add_to(parser);
   output.add_to(parser);

@@ -84,9 +84,11 @@ Status check_points(const std::vector<Workload>& points, int64_t memory_bytes) {
   for (const Workload& w : points) {
     if (w.seq_len > kMaxInt32) return invalid(fmt::format("--seq-lens: {} is more than {}", w.seq_len, kMaxInt32));
     if (const double bytes = input_bytes(w); bytes > static_cast<double>(memory_bytes)) {
-      return invalid(fmt::format("{} {} {} {}: {} input sets of this shape take {}, more than the {} of memory available",
-                                 flag_and_value(w, "batch_size"), flag_and_value(w, "seq_len"),
-                                 flag_and_value(w, "num_kv_heads"), flag_and_value(w, "head_dim"), kInputSets,
+      std::string shape;
+      for (const char* name : {"batch_size", "seq_len", "num_kv_heads", "head_dim", "block_size"}) {
+        shape += (shape.empty() ? "" : " ") + flag_and_value(w, name);
+      }
+      return invalid(fmt::format("{}: {} input sets take {}, more than the {} of memory available", shape, kInputSets,
                                  byte_text(bytes), byte_text(static_cast<double>(memory_bytes))));
     }
     if (blocks_in(w) > static_cast<double>(kMaxInt32)) {

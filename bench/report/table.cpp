@@ -107,8 +107,8 @@ std::string wrapped(const std::string& text, size_t indent) {
   return lines + line + '\n';
 }
 
-// The rules around a header are as wide as the widest table.
-std::string rule(char c) { return std::string(kTableWidth - 2, c) + '\n'; }
+// As wide as a table with all columns.
+std::string rule() { return std::string(kTableWidth - 1, '=') + '\n'; }
 
 std::string shape_lines(const Workload& workload) {
   constexpr size_t kFirstLine = 3;  // fields, as in the seed of this bench
@@ -144,17 +144,19 @@ std::string floor_lines(const std::vector<Row>& rows, const ReportInfo& info) {
   const auto measured = std::find_if(rows.begin(), rows.end(), [](const Row& r) { return r.timing.has_value(); });
   if (measured == rows.end()) return "";
   const auto bytes = static_cast<double>(measured->kv_bytes);
-  std::string text = "K and V " + byte_text(bytes);
+  std::string text = "K and V: " + byte_text(bytes);
   if (const auto cache = last_level_cache_bytes(info.environment)) {
-    text += fmt::format(" = {:.2g} x the last cache", bytes / static_cast<double>(*cache));
+    text += fmt::format(", {:.2g} x the last-level cache", bytes / static_cast<double>(*cache));
   }
+  text = wrapped(text + "; " + stop_text(rows, info) + '.', 0);
   if (const std::optional<Floors>& floors = measured->floors) {
-    text += fmt::format("; floor {} ms, {:.1f} GB/s ({})", milliseconds(floors->floor_us.median),
-                        bytes / floors->floor_us.median * 1e-3, floors->best_stream);
-    text += fmt::format("; paged read {} ms ({})", milliseconds(floors->paged_floor_us.median), floors->best_paged);
-    text += fmt::format("; multiply-adds {} ms", milliseconds(floors->fma_floor_us));
+    text += wrapped(fmt::format("Floors: read {} ms, {:.1f} GB/s ({}); paged read {} ms ({}); multiply-adds {} ms.",
+                                milliseconds(floors->floor_us.median), bytes / floors->floor_us.median * 1e-3,
+                                floors->best_stream, milliseconds(floors->paged_floor_us.median), floors->best_paged,
+                                milliseconds(floors->fma_floor_us)),
+                    0);
   }
-  return wrapped(text + "; " + stop_text(rows, info) + '.', 0);
+  return text;
 }
 
 }  // namespace
@@ -168,19 +170,19 @@ std::string table_head(const ReportInfo& info) {
   std::string device = fmt::format("quire {} on cpu: {}, {} thread{}, {}", e.quire_version, e.cpu_model, info.threads,
                                    info.threads == 1 ? "" : "s", e.simd_target);
   if (const auto cache = last_level_cache_bytes(e)) {
-    device += fmt::format(", last cache {}", byte_text(static_cast<double>(*cache)));
+    device += fmt::format(", last-level cache {:.4g} MiB", static_cast<double>(*cache) / (1024 * 1024));
   }
   const char* times = info.cold && info.hot ? "ms = cold median +-ci (95 %), hot_ms = in cache"
                       : info.cold           ? "ms = cold median +-ci (95 %)"
                                             : "ms = median in cache +-ci (95 %)";
-  return wrapped(device, 0) + rule('=') + "PAGED ATTENTION DECODE BENCHMARK\n" +
-         wrapped(fmt::format("Comparing: {}", fmt::join(info.implementations, " | ")), 0) + rule('=') + times +
+  return wrapped(device, 0) + rule() + "PAGED ATTENTION DECODE BENCHMARK\n" +
+         wrapped(fmt::format("Comparing: {}", fmt::join(info.implementations, " | ")), 0) + rule() + times +
          "; %floor, %paged = share of a plain, a paged read\n";
 }
 
 std::string table_of_point(const std::vector<Row>& rows, const ReportInfo& info, TableStyle style) {
   const std::vector<TableColumn> shown = table_columns(info);
-  std::string text = '\n' + rule('=') + shape_lines(rows.front().workload) + rule('=');
+  std::string text = '\n' + rule() + shape_lines(rows.front().workload) + rule();
   std::string header = fmt::format("{:<{}}", "implementation", kNameWidth);
   for (const TableColumn& column : shown) header += fmt::format(" {:>{}}", column.heading, column.width);
   const size_t width = header.size();
