@@ -20,6 +20,7 @@
 #include <hwy/highway.h>
 
 #include "src/cpu/simd/rows-inl.h"
+#include "src/cpu/simd/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quire {

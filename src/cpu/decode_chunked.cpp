@@ -1,20 +1,25 @@
 // cpu-chunked: a whole chunk of tokens as one masked vector operation, per (sequence, query head).
 //
 // For each chunk of 64 tokens (32 for head_dim > 128), first every token's block is looked up and the addresses of the
-// mapped ones are written side by side: that is the mask. What follows runs over the chunk as a whole, dense and free of
-// look-ups: all scores, their maximum, all exponentials, then the weighted sum of all V rows in registers.
+// mapped ones are written side by side: that is the mask. What follows runs over the chunk as a whole, dense and free
+// of look-ups: all scores, four rows at a time, their maximum, all exponentials, then the weighted sum of all V rows in
+// registers.
 //
 //   chunk:        t0 ........................ t0+63        (straddles any number of blocks)
 //   block_table:   7  7  7  7 | -1 -1 -1 -1 | 2  2 ...
 //   rows:         [k0 k1 k2 k3               k8 k9 ...]    keys and values of the mapped tokens, compacted
 //
-// Work: (sequence, query head) pairs, claimed by the threads. Each pair reads its KV head's live tokens once, so K and V
-// are read group_size times; at group_size 1 the bound is memory, above it the caches' bandwidth.
+// Work: (sequence, query head) pairs, claimed by the threads. Each pair reads its KV head's live tokens once, so K and
+// V are read group_size times; the bound is memory, or the caches where a KV head's tokens fit into them. In the NHD
+// layout one head's rows lie too far apart for the hardware to foresee, and at a block's end it cannot know the next
+// block. The table does: V rows are prefetched while the chunk is scored, the next chunk's K rows before that.
 //
 // Invariants
 //  1. A row address exists only for a mapped token below context_len: nothing else is ever read.
 //  2. Scores are fp32; a chunk's sums (at most 64 terms) are complete before they are added to the head's.
 //  3. A head's bits depend on its own data and table alone, whichever thread computes it.
+#include <algorithm>
+
 #include "cpu/head_scratch.h"
 #include "cpu/head_view.h"
 #include "cpu/ladder_support.h"
@@ -27,49 +32,62 @@
 #include <hwy/highway.h>
 
 #include "cpu/simd/rows-inl.h"
+#include "cpu/simd/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
+
+constexpr int64_t kRowsAtOnce = 4;
 
 // The mapped tokens of one chunk.
 template <typename T>
 struct Chunk {
   const T* keys[kChunkTokens];
   const T* values[kChunkTokens];
-  alignas(64) float scores[kChunkTokens];
-  int64_t count;
+  int64_t count = 0;
 };
 
-// Resolves the tokens [first, end), one table look-up each.
+// Resolves the next tokens of a sequence, one table look-up each. Block and slot advance with the token: no division.
 template <typename T>
-void look_up(const HeadView<T>& head, int64_t first, int64_t end, Chunk<T>& chunk) {
-  chunk.count = 0;
-  for (int64_t t = first; t < end; ++t) {
-    const int64_t block = head.block_table[t / head.block_size];
-    if (block < 0) continue;
-    const int64_t slot = t % head.block_size;
-    chunk.keys[chunk.count] = head.keys.row(block, slot);
-    chunk.values[chunk.count] = head.values.row(block, slot);
-    ++chunk.count;
+class LookUp {
+ public:
+  explicit LookUp(const HeadView<T>& head) : head_(head) {}
+
+  void next(int64_t tokens, Chunk<T>& chunk) {
+    chunk.count = 0;
+    for (int64_t i = 0; i < tokens; ++i) {
+      const int64_t block = head_.block_table[logical_block_];
+      if (block >= 0) {
+        chunk.keys[chunk.count] = head_.keys.row(block, slot_);
+        chunk.values[chunk.count] = head_.values.row(block, slot_);
+        ++chunk.count;
+      }
+      if (++slot_ == head_.block_size) {
+        slot_ = 0;
+        ++logical_block_;
+      }
+    }
+    // The last group of four scores takes rows that are there; what they give is overwritten.
+    for (int64_t i = chunk.count; i % kRowsAtOnce != 0; ++i) chunk.keys[i] = chunk.keys[chunk.count - 1];
   }
-}
+
+ private:
+  const HeadView<T>& head_;
+  int64_t logical_block_ = 0, slot_ = 0;
+};
 
 template <typename T>
-void score(const HeadView<T>& head, const HeadScratch& scratch, Chunk<T>& chunk) {
-  for (int64_t i = 0; i < chunk.count; ++i) {
-    chunk.scores[i] = dot_row(scratch.query, chunk.keys[i], static_cast<size_t>(head.head_dim)) * head.scale;
+void score(const HeadView<T>& head, const float* query, const Chunk<T>& chunk, float* scores) {
+  for (int64_t i = 0; i < chunk.count; i += kRowsAtOnce) {
+    for (int64_t r = i; r < std::min(i + kRowsAtOnce, chunk.count); ++r) {
+      prefetch_row(chunk.values[r], static_cast<size_t>(head.head_dim));
+    }
+    dot_four_rows(query, chunk.keys + i, static_cast<size_t>(head.head_dim), scores + i);
   }
+  for (int64_t i = 0; i < chunk.count; ++i) scores[i] *= head.scale;
   // Weightless entries up to a whole number of vectors.
-  for (int64_t i = chunk.count; i < kChunkTokens; ++i) chunk.scores[i] = -std::numeric_limits<float>::infinity();
-}
-
-template <typename T>
-void accumulate(const HeadView<T>& head, Chunk<T>& chunk, OnlineSoftmax& softmax, HeadScratch& scratch) {
-  const float decay = softmax.rescale(max_of(chunk.scores, kChunkTokens));
-  softmax.sum += exp_and_sum(chunk.scores, kChunkTokens, softmax.max);
-  multiply_add_rows(chunk.scores, chunk.values, static_cast<size_t>(chunk.count), static_cast<size_t>(head.head_dim),
-                    decay, scratch.accumulator);
+  for (int64_t i = chunk.count; i < kChunkTokens; ++i) scores[i] = -std::numeric_limits<float>::infinity();
 }
 
 template <typename T>
@@ -77,13 +95,22 @@ void decode_head(DType dtype, const HeadView<T>& head) {
   HeadScratch scratch;
   scratch.start(dtype, head.query, head.head_dim);
   OnlineSoftmax softmax;
-  Chunk<T> chunk;
+  LookUp<T> look_up(head);
+  Chunk<T> chunks[2];
+  alignas(64) float scores[kChunkTokens];
   const int64_t step = chunk_tokens(head.head_dim);
-  for (int64_t first = 0; first < head.context_len; first += step) {
-    look_up(head, first, std::min(first + step, head.context_len), chunk);
+  look_up.next(std::min(step, head.context_len), chunks[0]);
+  for (int64_t first = 0, n = 0; first < head.context_len; first += step, ++n) {
+    const Chunk<T>& chunk = chunks[n % 2];
+    Chunk<T>& next = chunks[1 - n % 2];
+    look_up.next(std::clamp<int64_t>(head.context_len - first - step, 0, step), next);
+    for (int64_t r = 0; r < next.count; ++r) prefetch_row(next.keys[r], static_cast<size_t>(head.head_dim));
     if (chunk.count == 0) continue;
-    score(head, scratch, chunk);
-    accumulate(head, chunk, softmax, scratch);
+    score(head, scratch.query, chunk, scores);
+    const float decay = softmax.rescale(max_of(scores, kChunkTokens));
+    softmax.sum += exp_and_sum(scores, kChunkTokens, softmax.shift());
+    multiply_add_rows(scores, chunk.values, static_cast<size_t>(chunk.count), static_cast<size_t>(head.head_dim), decay,
+                      scratch.accumulator);
   }
   scratch.finish(softmax, dtype, head.head_dim, head.output, head.lse);
 }

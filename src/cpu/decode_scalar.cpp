@@ -50,12 +50,12 @@ float score_tokens(const HeadView<T>& head, const float* query, int64_t first, i
 
 // Second walk: adds the chunk's weighted V rows to `sums` and returns the sum of the weights.
 template <typename T>
-float add_values(const HeadView<T>& head, int64_t first, int64_t end, const float* scores, float max, float* sums) {
+float add_values(const HeadView<T>& head, int64_t first, int64_t end, const float* scores, float shift, float* sums) {
   float weights = 0;
   for (int64_t t = first; t < end; ++t) {
     const int64_t block = head.block_table[t / head.block_size];
     if (block < 0) continue;
-    const float weight = std::exp(scores[t - first] - max);
+    const float weight = std::exp(scores[t - first] - shift);
     multiply_add_row(weight, head.values.row(block, t % head.block_size), static_cast<size_t>(head.head_dim), sums);
     weights += weight;
   }
@@ -77,7 +77,7 @@ void decode_head(DType dtype, const HeadView<T>& head) {
     if (mapped == 0) continue;
     const float decay = softmax.rescale(chunk_max);
     std::fill_n(sums, head.head_dim + kPaddedLanes, 0.0F);
-    softmax.sum += add_values(head, first, end, scores, softmax.max, sums);
+    softmax.sum += add_values(head, first, end, scores, softmax.shift(), sums);
     for (int64_t d = 0; d < head.head_dim; ++d) scratch.accumulator[d] = scratch.accumulator[d] * decay + sums[d];
   }
   scratch.finish(softmax, dtype, head.head_dim, head.output, head.lse);

@@ -23,6 +23,9 @@ struct OnlineSoftmax {
   float sum = 0;
   bool empty = true;  // no token met yet
 
+  /// What is subtracted from logits before the exponential: the maximum, or 0 while every logit is -inf.
+  float shift() const { return max == -std::numeric_limits<float>::infinity() ? 0.0F : max; }
+
   /// Makes room for logits up to `new_max`; returns the factor by which what is accumulated shrinks.
   float rescale(float new_max) {
     empty = false;
@@ -52,7 +55,7 @@ struct alignas(64) HeadScratch {
     from_f32(dtype, accumulator, output, head_dim);
     if (lse == nullptr) return;
     *lse = softmax.empty ? -std::numeric_limits<float>::infinity()
-                         : static_cast<float>(double{softmax.max} + std::log(double{softmax.sum}));
+                         : static_cast<float>(double{softmax.shift()} + std::log(double{softmax.sum}));
   }
 };
 

@@ -8,7 +8,7 @@
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "cpu/simd/rows-inl.h"
+#include "cpu/simd/storage-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quire {
@@ -23,29 +23,9 @@ void widen_as(const void* source, float* target, size_t count) {
   for (; i + lanes <= count; i += lanes) hn::StoreU(load_f32(d, from + i), d, target + i);
   if (i < count) {
     HWY_ALIGN float tail[hn::MaxLanes(d)];
-    hn::Store(load_tail_f32(d, from + i, count - i), d, tail);
+    hn::Store(load_first_f32(d, from + i, count - i), d, tail);
     std::memcpy(target + i, tail, (count - i) * sizeof(float));
   }
-}
-
-using Half = hn::Rebind<uint16_t, FloatTag>;  // as many 16-bit lanes as there are floats
-
-HWY_INLINE hn::Vec<Half> round_to_f16(FloatTag /*d*/, FloatVec value) {
-  const hn::Rebind<hwy::float16_t, FloatTag> to;
-  return hn::BitCast(Half(), hn::DemoteTo(to, value));
-}
-
-// Nearest, ties to even, by integers: half of the dropped part's range, less one where the kept part is even, carries
-// into the kept part. NaN would carry into infinity or zero, so it keeps its upper bits and becomes quiet.
-HWY_INLINE hn::Vec<Half> round_to_bf16(FloatTag d, FloatVec value) {
-  const hn::RebindToUnsigned<FloatTag> du;
-  const auto bits = hn::BitCast(du, value);
-  const auto kept_is_odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(du, 1));
-  const auto rounded = hn::Add(bits, hn::Add(hn::Set(du, 0x7FFF), kept_is_odd));
-  const auto quiet = hn::Or(bits, hn::Set(du, 0x400000));
-  const auto is_nan = hn::MaskFromVec(hn::BitCast(du, hn::VecFromMask(d, hn::IsNaN(value))));
-  const auto upper = hn::ShiftRight<16>(hn::IfThenElse(is_nan, quiet, rounded));
-  return hn::DemoteTo(Half(), hn::BitCast(hn::RebindToSigned<FloatTag>(), upper));
 }
 
 template <typename Round>
@@ -54,10 +34,10 @@ void narrow_by(const float* source, void* target, size_t count, Round&& round) {
   const size_t lanes = hn::Lanes(d);
   auto* to = static_cast<uint16_t*>(target);
   size_t i = 0;
-  for (; i + lanes <= count; i += lanes) hn::StoreU(round(d, hn::LoadU(d, source + i)), Half(), to + i);
+  for (; i + lanes <= count; i += lanes) hn::StoreU(round(d, hn::LoadU(d, source + i)), HalfTag(), to + i);
   if (i < count) {
     HWY_ALIGN uint16_t tail[hn::MaxLanes(d)];
-    hn::Store(round(d, load_tail_f32(d, source + i, count - i)), Half(), tail);
+    hn::Store(round(d, load_first_f32(d, source + i, count - i)), HalfTag(), tail);
     std::memcpy(to + i, tail, (count - i) * sizeof(uint16_t));
   }
 }
@@ -72,8 +52,10 @@ void widen(DType dtype, const void* source, float* target, size_t count) {
 
 void narrow(DType dtype, const float* source, void* target, size_t count) {
   switch (dtype) {
-    case DType::kF16: return narrow_by(source, target, count, [](auto d, auto v) HWY_ATTR { return round_to_f16(d, v); });
-    case DType::kBF16: return narrow_by(source, target, count, [](auto d, auto v) HWY_ATTR { return round_to_bf16(d, v); });
+    case DType::kF16:
+      return narrow_by(source, target, count, [](auto d, auto v) HWY_ATTR { return round_to_f16(d, v); });
+    case DType::kBF16:
+      return narrow_by(source, target, count, [](auto d, auto v) HWY_ATTR { return round_to_bf16(d, v); });
     default: return;
   }
 }

@@ -1,11 +1,13 @@
 #include "cpu/simd/softmax.h"
 
+#include <cmath>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/simd/softmax.cpp"
 #include <hwy/foreach_target.h>  // IWYU pragma: keep
 #include <hwy/highway.h>
 
-#include "cpu/simd/rows-inl.h"
+#include "cpu/simd/softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace quire {
@@ -31,7 +33,9 @@ namespace {
 HWY_EXPORT(softmax);
 }  // namespace
 
-RowSoftmax softmax_in_place(float* scores, size_t count) noexcept { return HWY_DYNAMIC_DISPATCH(softmax)(scores, count); }
+RowSoftmax softmax_in_place(float* scores, size_t count) noexcept {
+  return HWY_DYNAMIC_DISPATCH(softmax)(scores, count);
+}
 
 }  // namespace quire
 
