@@ -184,7 +184,7 @@ class BenchRun {
   void append_to_journal(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
       if (!outputs_.journal) return;
-      if (const Status s = outputs_.journal->append(json_row(row, info_)); !s.ok()) {
+      if (const Status s = outputs_.journal->append(row); !s.ok()) {
         fmt::print(stderr, "{}: the journal ends here: {}\n", kCommand, s.message());
         outputs_.journal.reset();
       }

@@ -39,10 +39,18 @@ Cell rate(const Row& row, const ReportInfo& info) {
   return static_cast<double>(row.kv_bytes) / series->us.median * 1e-3;
 }
 
-Cell share(double floor_us, const Row& row, const ReportInfo& info) {
+// The floors of a point; none where only hot times were taken, for the reads that make them are cold.
+const Interval* floor(const Row& row) {
+  return row.floors && !row.floors->best_stream.empty() ? &row.floors->floor_us : nullptr;
+}
+const Interval* paged_floor(const Row& row) {
+  return row.floors && !row.floors->best_paged.empty() ? &row.floors->paged_floor_us : nullptr;
+}
+
+Cell share(const Interval* floor_us, const Row& row, const ReportInfo& info) {
   const Series* series = leading(row, info);
-  if (series == nullptr || floor_us <= 0) return {};
-  return floor_us / series->us.median;
+  if (series == nullptr || floor_us == nullptr) return {};
+  return floor_us->median / series->us.median;
 }
 
 template <typename Member>
@@ -85,10 +93,10 @@ std::vector<Column> make_columns() {
       {"hot_speedup_low", [](R r, I) { return low(hot_speedup(r)); }},
       {"hot_speedup_high", [](R r, I) { return high(hot_speedup(r)); }},
       {"gb_per_s", rate},
-      {"floor_us", [](R r, I) { return r.floors ? Cell(r.floors->floor_us.median) : Cell(); }},
-      {"floor_share", [](R r, I i) { return r.floors ? share(r.floors->floor_us.median, r, i) : Cell(); }},
-      {"paged_floor_us", [](R r, I) { return r.floors ? Cell(r.floors->paged_floor_us.median) : Cell(); }},
-      {"paged_floor_share", [](R r, I i) { return r.floors ? share(r.floors->paged_floor_us.median, r, i) : Cell(); }},
+      {"floor_us", [](R r, I) { return median(floor(r)); }},
+      {"floor_share", [](R r, I i) { return share(floor(r), r, i); }},
+      {"paged_floor_us", [](R r, I) { return median(paged_floor(r)); }},
+      {"paged_floor_share", [](R r, I i) { return share(paged_floor(r), r, i); }},
       {"fma_floor_us", [](R r, I) { return r.floors ? Cell(r.floors->fma_floor_us) : Cell(); }},
       {"first_call_us", [](R r, I) { return of_timing(r, &Timing::first_call_us); }},
       {"workspace_bytes", [](R r, I) { return of_timing(r, &Timing::workspace_bytes); }},

@@ -12,7 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "bench/report/json.h"
+#include "bench/job_json.h"
 
 namespace quire::bench {
 namespace {
@@ -75,7 +75,7 @@ Result<Journal> Journal::begin(const std::string& path, const JournalKey& key) {
   if (!begins_like_journal(read_all(*file))) return refused(path, "exists and is not a journal of quire");
   Journal journal(path, std::move(*file));
   if (Status s = journal.cut(0); !s.ok()) return s;
-  if (Status s = journal.append(header_line(key)); !s.ok()) return s;
+  if (Status s = journal.append_line(header_line(key)); !s.ok()) return s;
   return Result<Journal>(std::move(journal));
 }
 
@@ -94,7 +94,7 @@ Result<Journal> Journal::resume(const std::string& path, const JournalKey& key, 
       if (!line.is_object() || !line.contains("run")) return refused(path, "has no header");
       if (const std::string d = difference(line["run"], key); !d.empty()) return refused(path, "is of another run: " + d);
     } else {
-      Result<Row> row = parse_json_row(line);
+      Result<Row> row = row_from_json(line);
       if (!row.ok()) return refused(path, "has a line that is no row: " + row.status().message());
       rows.push_back(std::move(*row));
     }
@@ -103,7 +103,7 @@ Result<Journal> Journal::resume(const std::string& path, const JournalKey& key, 
   rows.resize(rows.size() / rows_per_point * rows_per_point);
   if (Status s = journal.cut(kept); !s.ok()) return s;
   if (kept == 0) {
-    if (Status s = journal.append(header_line(key)); !s.ok()) return s;
+    if (Status s = journal.append_line(header_line(key)); !s.ok()) return s;
   }
   return Result<Journal>(std::move(journal));
 }
@@ -113,7 +113,11 @@ Status Journal::cut(size_t bytes) {
   return refused(path_, "cannot be shortened: " + std::generic_category().message(errno));
 }
 
-Status Journal::append(const std::string& line) {
+Status Journal::append(const Row& row) {
+  return append_line(to_json(row).dump(-1, ' ', false, json::error_handler_t::replace));
+}
+
+Status Journal::append_line(const std::string& line) {
   if (Status s = write_all(file_, line + '\n'); !s.ok()) return refused(path_, "cannot be written: " + s.message());
   return {};
 }

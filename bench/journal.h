@@ -25,8 +25,8 @@ class Journal {
   static Result<Journal> resume(const std::string& path, const JournalKey& key, size_t rows_per_point,
                                 std::vector<Row>& rows);
 
-  /// Adds one line, which is in the file when this returns.
-  Status append(const std::string& line);
+  /// Adds a row, which is in the file when this returns.
+  Status append(const Row& row);
 
   /// Deletes the file.
   void remove();
@@ -36,6 +36,7 @@ class Journal {
  private:
   Journal(std::string path, FileDescriptor file) : path_(std::move(path)), file_(std::move(file)) {}
   Status cut(size_t bytes);
+  Status append_line(const std::string& line);
 
   std::string path_;
   FileDescriptor file_;

@@ -1,7 +1,6 @@
-// Rows as JSON, the canonical form of a report: every other writer says less, and a journal is lines of the same rows.
+// Rows as JSON, the canonical form of a report: every other writer says less.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -9,13 +8,8 @@
 
 namespace quire::bench {
 
-/// {"schema": 1, "environment": {...}, "argv": [...], "rows": [...]}, one row a line. NaN and infinities become null.
+/// {"schema": 1, "environment": {...}, "argv": [...], "rows": [...]}, a line a row: every column by its key, the raw samples,
+/// and the point's floors with theirs. NaN and infinities become null.
 std::string json_report(const std::vector<Row>& rows, const ReportInfo& info);
-
-/// Every column by its key, then the raw samples and the floors. One line, without its end.
-std::string json_row(const Row& row, const ReportInfo& info);
-
-/// The row that json_row() wrote. Fails on what json_row() cannot have written.
-Result<Row> parse_json_row(const nlohmann::json& json);
 
 }  // namespace quire::bench
