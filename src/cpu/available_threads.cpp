@@ -5,11 +5,13 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 
+#include "cpu/cgroup_quota.h"
 #include "quire/executor.h"
 
 namespace quire {
@@ -62,26 +64,6 @@ double tightest_quota(const std::string& mount, std::string group, Quota&& quota
   }
 }
 
-// Lines of /proc/self/cgroup read "0::/path" (v2) or "4:cpu,cpuacct:/path" (v1).
-double cgroup_quota(double limit) {
-  const std::string text = read_text("/proc/self/cgroup");
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    const size_t first = line.find(':');
-    const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
-    if (second == std::string_view::npos) continue;
-    const std::string controllers = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
-    const std::string group(line.substr(second + 1));
-    if (controllers == ",,") limit = tightest_quota("/sys/fs/cgroup", group, quota_v2, limit);
-    if (controllers.find(",cpu,") != std::string::npos) {
-      limit = tightest_quota("/sys/fs/cgroup/cpu", group, quota_v1, limit);
-    }
-  }
-  return limit;
-}
-
 int processors_in_affinity_mask() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -91,9 +73,34 @@ int processors_in_affinity_mask() {
 
 }  // namespace
 
+// Lines of the membership file read "0::/path" (v2) or "4:cpu,cpuacct:/path" (v1).
+double cgroup_quota(const std::string& membership_file, const std::string& mount, double limit) {
+  const std::string text = read_text(membership_file);
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    const size_t first = line.find(':');
+    const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string controllers = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
+    const std::string group(line.substr(second + 1));
+    if (controllers == ",,") limit = tightest_quota(mount, group, quota_v2, limit);
+    if (controllers.find(",cpu,") != std::string::npos) {
+      limit = tightest_quota(mount + "/cpu", group, quota_v1, limit);
+    }
+  }
+  return limit;
+}
+
 int available_threads() noexcept {
   const int processors = std::max(1, processors_in_affinity_mask());
-  return std::clamp(static_cast<int>(std::ceil(cgroup_quota(processors))), 1, processors);
+  try {
+    const double quota = cgroup_quota("/proc/self/cgroup", "/sys/fs/cgroup", processors);
+    return std::clamp(static_cast<int>(std::ceil(quota)), 1, processors);
+  } catch (const std::exception&) {
+    return processors;  // no memory to read the quota with
+  }
 }
 
 }  // namespace quire

@@ -77,11 +77,13 @@ class LookUp {
   int64_t logical_block_ = 0, slot_ = 0;
 };
 
+// Scores of a chunk; its values and the next chunk's keys are on their way meanwhile.
 template <typename T>
-void score(const HeadView<T>& head, const float* query, const Chunk<T>& chunk, float* scores) {
+void score(const HeadView<T>& head, const float* query, const Chunk<T>& chunk, const Chunk<T>& next, float* scores) {
   for (int64_t i = 0; i < chunk.count; i += kRowsAtOnce) {
-    for (int64_t r = i; r < std::min(i + kRowsAtOnce, chunk.count); ++r) {
-      prefetch_row(chunk.values[r], static_cast<size_t>(head.head_dim));
+    for (int64_t r = i; r < i + kRowsAtOnce; ++r) {
+      if (r < chunk.count) prefetch_row(chunk.values[r], static_cast<size_t>(head.head_dim));
+      if (r < next.count) prefetch_row(next.keys[r], static_cast<size_t>(head.head_dim));
     }
     dot_four_rows(query, chunk.keys + i, static_cast<size_t>(head.head_dim), scores + i);
   }
@@ -104,9 +106,8 @@ void decode_head(DType dtype, const HeadView<T>& head) {
     const Chunk<T>& chunk = chunks[n % 2];
     Chunk<T>& next = chunks[1 - n % 2];
     look_up.next(std::clamp<int64_t>(head.context_len - first - step, 0, step), next);
-    for (int64_t r = 0; r < next.count; ++r) prefetch_row(next.keys[r], static_cast<size_t>(head.head_dim));
     if (chunk.count == 0) continue;
-    score(head, scratch.query, chunk, scores);
+    score(head, scratch.query, chunk, next, scores);
     const float decay = softmax.rescale(max_of(scores, kChunkTokens));
     softmax.sum += exp_and_sum(scores, kChunkTokens, softmax.shift());
     multiply_add_rows(scores, chunk.values, static_cast<size_t>(chunk.count), static_cast<size_t>(head.head_dim), decay,

@@ -1,9 +1,12 @@
 // The definition of correct: one (sequence, head) at a time, in fp64, from the values as stored.
 #include "quire/reference.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <exception>
 #include <limits>
+#include <new>
 #include <string>
 
 #include "cpu/parallel_for.h"
@@ -13,65 +16,76 @@
 namespace quire {
 namespace {
 
-// The step of one query head. logits and row are scratch for context_len and head_dim elements.
-struct HeadReference {
-  const AttentionSpec& spec;
-  const AttentionArgs& args;
-  ReferenceResult& result;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-  const std::byte* cache_row(const void* cache, const CacheStrides& strides, int64_t block, int64_t slot,
-                             int64_t kv_head) const {
-    const int64_t element = block * strides.block + slot * strides.token + kv_head * strides.head;
-    return static_cast<const std::byte*>(cache) + element * size_of(spec.kv_dtype);
+// A stored row as fp32, which holds every value of the storage types.
+void read_row(DType dtype, const void* tensor, int64_t element, std::vector<float>& row) {
+  const std::byte* stored = static_cast<const std::byte*>(tensor) + element * size_of(dtype);
+  to_f32(dtype, stored, row.data(), static_cast<int64_t>(row.size()));
+}
+
+void compute_head(const AttentionSpec& spec, const AttentionArgs& args, int64_t b, int64_t h, ReferenceResult& result) {
+  const int64_t kv_head = h / (spec.num_heads / spec.num_kv_heads);
+  std::vector<float> query(static_cast<size_t>(spec.head_dim)), row(query);
+  read_row(spec.dtype, args.query, b * spec.query_strides.batch + h * spec.query_strides.head, query);
+
+  struct Token {
+    int64_t block, slot;
+    double logit;
+  };
+  std::vector<Token> tokens;
+  double max = -kInfinity;
+  for (int64_t t = 0; t < args.context_lens[b]; ++t) {
+    const int64_t block = args.block_tables[b * spec.block_tables_stride + t / spec.block_size];
+    const int64_t slot = t % spec.block_size;
+    if (block < 0) continue;
+    const CacheStrides& k = spec.k_strides;
+    read_row(spec.kv_dtype, args.k_cache, block * k.block + slot * k.token + kv_head * k.head, row);
+    double dot = 0;
+    for (size_t d = 0; d < row.size(); ++d) dot += double{query[d]} * double{row[d]};
+    tokens.push_back({block, slot, dot * scale_of(spec)});
+    max = std::fmax(max, tokens.back().logit);
   }
 
-  void compute(int64_t b, int64_t h) const {
-    const int64_t head_dim = spec.head_dim;
-    const int64_t kv_head = h / (spec.num_heads / spec.num_kv_heads);
-    const double scale = scale_of(spec);
-    std::vector<float> query(static_cast<size_t>(head_dim)), row(query);
-    const int64_t query_element = b * spec.query_strides.batch + h * spec.query_strides.head;
-    to_f32(spec.dtype, static_cast<const std::byte*>(args.query) + query_element * size_of(spec.dtype), query.data(),
-           head_dim);
-
-    struct Token {
-      int64_t block, slot;
-      double logit;
-    };
-    std::vector<Token> tokens;
-    double max = -std::numeric_limits<double>::infinity();
-    for (int64_t t = 0; t < args.context_lens[b]; ++t) {
-      const int64_t block = args.block_tables[b * spec.block_tables_stride + t / spec.block_size];
-      if (block < 0) continue;
-      const int64_t slot = t % spec.block_size;
-      to_f32(spec.kv_dtype, cache_row(args.k_cache, spec.k_strides, block, slot, kv_head), row.data(), head_dim);
-      double dot = 0;
-      for (size_t d = 0; d < row.size(); ++d) dot += double{query[d]} * double{row[d]};
-      tokens.push_back({block, slot, dot * scale});
-      max = std::fmax(max, dot * scale);
+  const double shift = max == -kInfinity ? 0 : max;  // logits that are all -inf weigh 0, not NaN
+  const int64_t index = b * spec.num_heads + h;
+  double* output = result.output.data() + index * spec.head_dim;
+  double sum = 0, norm_squared = 0;
+  for (const auto& [block, slot, logit] : tokens) {
+    const double p = std::exp(logit - shift);
+    const CacheStrides& v = spec.v_strides;
+    read_row(spec.kv_dtype, args.v_cache, block * v.block + slot * v.token + kv_head * v.head, row);
+    double length_squared = 0;
+    for (size_t d = 0; d < row.size(); ++d) {
+      output[d] += p * double{row[d]};
+      length_squared += double{row[d]} * double{row[d]};
     }
-
-    double sum = 0, norm_squared = 0;
-    double* output = result.output.data() + (b * spec.num_heads + h) * head_dim;
-    for (const Token& token : tokens) {
-      const double p = std::exp(token.logit - max);
-      to_f32(spec.kv_dtype, cache_row(args.v_cache, spec.v_strides, token.block, token.slot, kv_head), row.data(),
-             head_dim);
-      double length_squared = 0;
-      for (size_t d = 0; d < row.size(); ++d) {
-        output[d] += p * double{row[d]};
-        length_squared += double{row[d]} * double{row[d]};
-      }
-      sum += p;
-      norm_squared += p * p * length_squared;
-    }
-    const auto index = static_cast<size_t>(b * spec.num_heads + h);
-    result.lse[index] = tokens.empty() ? -std::numeric_limits<double>::infinity() : max + std::log(sum);
-    if (tokens.empty()) return;  // output 0, norm 0
-    for (int64_t d = 0; d < head_dim; ++d) output[d] /= sum;
-    result.norm[index] = std::sqrt(norm_squared) / sum;
+    sum += p;
+    norm_squared += p * p * length_squared;
   }
-};
+  result.lse[static_cast<size_t>(index)] = shift + std::log(sum);  // -inf for an empty row
+  if (tokens.empty()) return;                                      // output and norm 0
+  for (int64_t d = 0; d < spec.head_dim; ++d) output[d] /= sum;
+  result.norm[static_cast<size_t>(index)] = std::sqrt(norm_squared) / sum;
+}
+
+ReferenceResult compute(const AttentionSpec& spec, const AttentionArgs& args, Executor& executor) {
+  const auto heads = static_cast<size_t>(spec.batch_size * spec.num_heads);
+  ReferenceResult result;
+  result.output.resize(heads * static_cast<size_t>(spec.head_dim));
+  result.lse.resize(heads);
+  result.norm.resize(heads);
+  std::atomic<bool> out_of_memory{false};
+  parallel_for(executor, static_cast<int64_t>(heads), [&](int64_t i) {
+    try {
+      compute_head(spec, args, i / spec.num_heads, i % spec.num_heads, result);
+    } catch (const std::bad_alloc&) {
+      out_of_memory = true;
+    }
+  });
+  if (out_of_memory) throw std::bad_alloc();
+  return result;
+}
 
 }  // namespace
 
@@ -83,15 +97,12 @@ Result<ReferenceResult> reference(const AttentionSpec& spec, const AttentionArgs
   }
   if (Status s = validate_input_memory(spec, args); !s.ok()) return s;
   if (Status s = validate_tables(spec, args.block_tables, args.context_lens); !s.ok()) return s;
-  const auto heads = static_cast<size_t>(spec.batch_size * spec.num_heads);
-  ReferenceResult result;
-  result.output.assign(heads * static_cast<size_t>(spec.head_dim), 0.0);
-  result.lse.assign(heads, 0.0);
-  result.norm.assign(heads, 0.0);
-  parallel_for(executor != nullptr ? *executor : default_executor(), static_cast<int64_t>(heads), [&](int64_t i) {
-    HeadReference{spec, args, result}.compute(i / spec.num_heads, i % spec.num_heads);
-  });
-  return result;
+  try {
+    return compute(spec, args, executor != nullptr ? *executor : default_executor());
+  } catch (const std::exception&) {  // std::bad_alloc, or std::length_error from a vector
+    return Status(StatusCode::kInternal, "reference: out of memory for " + std::to_string(spec.batch_size) + " x " +
+                                             std::to_string(spec.num_heads) + " heads");
+  }
 }
 
 }  // namespace quire
