@@ -1,32 +1,48 @@
 #include "bench/calibrate.h"
 
-#include <algorithm>
-#include <iterator>
-
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "bench/clock.h"
 #include "bench/cold.h"
+#include "bench/environment.h"
 #include "bench/limits.h"
-#include "bench/parallel.h"
+#include "bench/pinned_pool.h"
 #include "bench/stats.h"
 
 namespace quire::bench {
 namespace {
 
-constexpr int kSamples = 11;
-constexpr size_t kPieceBytes = 4096;
-constexpr int64_t kSizes[] = {int64_t{1} << 20, int64_t{4} << 20, int64_t{16} << 20, int64_t{64} << 20, int64_t{256} << 20};
+constexpr int64_t kSmallest = int64_t{1} << 20;
+constexpr int64_t kLargest = int64_t{1} << 30;
+constexpr int64_t kSizeStep = 4;
+// Samples of a size, so many that all sizes take about as long.
+constexpr int64_t kBytesPerKernel = int64_t{4} << 30;
+constexpr int64_t kFewestSamples = 5, kMostSamples = 101;
 
-ReadCalibration calibrate_reads(const std::vector<Piece>& pieces, int64_t bytes, bool cold, Executor& executor) {
-  ReadCalibration result{.bytes = bytes, .cold = cold, .reads = {}, .best = {}};
-  for (int sample = 0; sample < kSamples && !interrupted(); ++sample) {
-    for (const ReadKernel& kernel : read_kernels()) {
-      const ThreadedRead read(kernel, pieces, executor);
+using Progress = std::function<void(const std::string& text)>;
+
+ReadCalibration calibrate_reads(std::span<const Piece> pieces, bool cold, Executor& executor, const Progress& progress) {
+  ReadCalibration result;
+  result.bytes = static_cast<int64_t>(total_bytes(pieces));
+  result.cold = cold;
+  std::vector<ThreadedRead> reads;
+  for (const ReadKernel& kernel : read_kernels()) {
+    reads.emplace_back(kernel.name, kernel, pieces, executor.num_threads(), executor);
+  }
+  const int64_t samples = std::clamp(kBytesPerKernel / result.bytes, kFewestSamples, kMostSamples);
+  for (int64_t sample = 0; sample < samples && !interrupted(); ++sample) {
+    if (progress) progress(fmt::format("reading {} MiB {}", result.bytes >> 20, cold ? "cold" : "hot"));
+    for (const ThreadedRead& read : reads) {
       if (cold) evict(pieces, executor);
       else read.run();
+      wake(executor);
       const double start = now_us();
       read.run();
-      result.reads[kernel.name].samples_us.push_back(now_us() - start);
+      result.reads[read.name()].samples_us.push_back(now_us() - start);
     }
   }
   for (auto& [name, series] : result.reads) {
@@ -36,11 +52,12 @@ ReadCalibration calibrate_reads(const std::vector<Piece>& pieces, int64_t bytes,
   return result;
 }
 
-Interval time_wake(Executor& executor) {
+Interval time_handover(Executor& executor, std::chrono::microseconds pause) {
   std::vector<double> samples;
   for (int i = 0; i < 101; ++i) {
+    std::this_thread::sleep_for(pause);
     const double start = now_us();
-    parallel_for(executor, executor.num_threads(), [](int64_t) {});
+    wake(executor);
     samples.push_back(now_us() - start);
   }
   return median_interval(samples);
@@ -57,23 +74,23 @@ double time_clock() {
 
 }  // namespace
 
-Calibration calibrate(int threads, const std::function<void(const std::string& text)>& progress) {
-  ThreadPool pool(threads, true);
+Calibration calibrate(int threads, const Progress& progress) {
+  PinnedPool pool(threads);
   Calibration result;
-  result.threads = pool.num_threads();
+  result.threads = pool.executor().num_threads();
   result.eviction_method = eviction_method();
   result.clock_us = time_clock();
-  result.wake_us = time_wake(pool);
+  result.handover_us = time_handover(pool.executor(), std::chrono::microseconds(0));
+  result.wake_us = time_handover(pool.executor(), std::chrono::milliseconds(2));
   if (progress) progress("multiply-adds");
-  result.multiply_adds_per_us = peak_multiply_adds_per_us(pool);
-  const HostBuffer buffer = HostBuffer::allocate(static_cast<size_t>(*std::rbegin(kSizes)));
-  std::fill_n(buffer.data(), buffer.bytes(), std::byte{0x3C});
-  for (const int64_t bytes : kSizes) {
-    const std::vector<Piece> pieces = contiguous_pieces(buffer.data(), static_cast<size_t>(bytes), kPieceBytes);
+  result.multiply_adds_per_us = peak_multiply_adds_per_us(pool.executor());
+  const HostBuffer buffer = allocate_written(std::min(kLargest, available_memory_bytes() / 2), pool.executor());
+  for (int64_t bytes = kSmallest; bytes <= static_cast<int64_t>(buffer.bytes()); bytes *= kSizeStep) {
+    const std::vector<Piece> pieces = cut(std::vector<Piece>{{buffer.data(), static_cast<size_t>(bytes)}}, kReadPieceBytes);
     for (const bool cold : {true, false}) {
-      if (interrupted() || static_cast<size_t>(bytes) > buffer.bytes()) return result;
-      if (progress) progress(fmt::format("reading {} MiB {}", bytes >> 20, cold ? "cold" : "hot"));
-      result.reads.push_back(calibrate_reads(pieces, bytes, cold, pool));
+      ReadCalibration reads = calibrate_reads(pieces, cold, pool.executor(), progress);
+      if (interrupted()) return result;
+      result.reads.push_back(std::move(reads));
     }
   }
   return result;

@@ -22,12 +22,13 @@ struct Calibration {
   int threads = 0;
   std::vector<ReadCalibration> reads;
   double multiply_adds_per_us = 0;  // single precision, all threads
-  Interval wake_us;                 // handing an empty task to every thread
+  Interval handover_us;             // until every thread has taken up a task and all are done, when all are awake
+  Interval wake_us;                 // the same when all but the caller are asleep
   double clock_us = 0;              // reading the clock twice
   std::string eviction_method;
 };
 
-/// Measures on `threads` pinned threads (0: available_threads()). Takes some 10 s; stops early once interrupted().
+/// Measures on `threads` pinned threads (0: available_threads()). Takes some 20 s; stops early once interrupted().
 Calibration calibrate(int threads, const std::function<void(const std::string& text)>& progress);
 
 }  // namespace quire::bench

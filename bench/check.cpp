@@ -15,10 +15,13 @@ struct CallOutcome {
   bool inputs_written = false;
 };
 
-CallOutcome call(const Subject& subject, Case& c, uint64_t inputs_hash, Executor& executor) {
+CallOutcome call(const std::vector<Subject>& subjects, size_t i, Case& c, uint64_t inputs_hash, CallObserver& observer,
+                 Executor& executor) {
   poison_output(c);
   CallOutcome outcome;
-  const Status status = run_implementation(*subject.implementation, c.spec, c.args, subject.execution);
+  observer.begin(i);
+  const Status status = run_implementation(*subjects[i].implementation, c.spec, c.args, subjects[i].execution);
+  observer.end(i);
   if (!status.ok()) outcome.error = std::string(name_of(status.code())) + ": " + status.message();
   if (hash_inputs(c, executor) != inputs_hash) {
     outcome.error = "an input was written";
@@ -62,13 +65,13 @@ Result<Checker> Checker::create(const Workload& workload, int num_sets, Executor
 
 bool Checker::inputs_intact(size_t set) const { return hash_inputs(sets_[set], *executor_) == hashes_[set]; }
 
-void Checker::check_set(size_t set, const std::vector<Subject>& subjects, const BeforeCall& before_call,
+void Checker::check_set(size_t set, const std::vector<Subject>& subjects, CallObserver& observer,
                         std::vector<Verdict>& verdicts) {
   const std::string where = "random set " + std::to_string(set);
   for (size_t i = 0; i < subjects.size(); ++i) {
     if (!verdicts[i].right) continue;
-    before_call(i, where.c_str());
-    const CallOutcome outcome = call(subjects[i], sets_[set], hashes_[set], *executor_);
+    observer.prepare(i, where);
+    const CallOutcome outcome = call(subjects, i, sets_[set], hashes_[set], observer, *executor_);
     if (outcome.inputs_written) {
       if (Result<Case> repaired = generate(workload_, static_cast<int>(set), *executor_); repaired.ok()) {
         sets_[set] = std::move(*repaired);
@@ -87,15 +90,15 @@ void Checker::check_set(size_t set, const std::vector<Subject>& subjects, const 
 }
 
 void Checker::run_probe(const Probe& probe, int round, const std::vector<Subject>& subjects,
-                        const BeforeCall& before_call, std::vector<Verdict>& verdicts) {
+                        CallObserver& observer, std::vector<Verdict>& verdicts) {
   Case& c = probe_case_->problem();
   probe.write(*probe_case_, round);
   const ExactAnswer answer = answer_exactly(c, *executor_);
   const uint64_t hash = hash_inputs(c, *executor_);
   for (size_t i = 0; i < subjects.size(); ++i) {
     if (!verdicts[i].right) continue;
-    before_call(i, probe.name);
-    CallOutcome outcome = call(subjects[i], c, hash, *executor_);
+    observer.prepare(i, probe.name);
+    CallOutcome outcome = call(subjects, i, c, hash, observer, *executor_);
     if (outcome.inputs_written) probe.write(*probe_case_, round);
     if (outcome.error.empty()) outcome.error = find_error(c, answer, probe.largest_value);
     if (!outcome.error.empty()) fail(verdicts[i], probe.name, outcome.error);
@@ -103,13 +106,13 @@ void Checker::run_probe(const Probe& probe, int round, const std::vector<Subject
 }
 
 std::vector<Verdict> Checker::check(const std::vector<Subject>& subjects, CheckDepth depth,
-                                    const BeforeCall& before_call) {
+                                    CallObserver& observer) {
   std::vector<Verdict> verdicts(subjects.size());
-  if (!sets_.empty()) check_set(0, subjects, before_call, verdicts);
+  if (!sets_.empty()) check_set(0, subjects, observer, verdicts);
   for (const Probe& probe : probes_for(workload_, depth)) {
-    for (int round = 0; round < probe.rounds; ++round) run_probe(probe, round, subjects, before_call, verdicts);
+    for (int round = 0; round < probe.rounds; ++round) run_probe(probe, round, subjects, observer, verdicts);
   }
-  for (size_t set = 1; set < sets_.size(); ++set) check_set(set, subjects, before_call, verdicts);
+  for (size_t set = 1; set < sets_.size(); ++set) check_set(set, subjects, observer, verdicts);
   return verdicts;
 }
 

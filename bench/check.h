@@ -1,7 +1,6 @@
 // Correct before timed: is an implementation's result right, and how do we know.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,8 +32,15 @@ enum class CheckDepth : uint8_t {
   kFull,   // `check` and `self-test`: the coded census covers every token with head_dim queries
 };
 
-/// Called before each call of subject `index`, with the probe's name: progress, and whom to blame for a crash.
-using BeforeCall = std::function<void(size_t index, const char* probe)>;
+/// Told of every call of a subject: for progress, and to know whom to blame for a call that does not come back.
+class CallObserver {
+ public:
+  virtual ~CallObserver() = default;
+  /// The call is next, once its inputs are ready. `purpose` says what for: a probe's name, or "cold round 7".
+  virtual void prepare(size_t /*subject*/, const std::string& /*purpose*/) {}
+  virtual void begin(size_t /*subject*/) {}
+  virtual void end(size_t /*subject*/) {}
+};
 
 class ProbeCase;
 struct Probe;
@@ -47,9 +53,10 @@ class Checker {
 
   /// Runs every probe and every random set on each subject; one verdict each. A subject found wrong is not run again.
   /// The first random set comes first, so that every verdict has its errors; one that wrote an input has it repaired.
-  std::vector<Verdict> check(const std::vector<Subject>& subjects, CheckDepth depth, const BeforeCall& before_call);
+  std::vector<Verdict> check(const std::vector<Subject>& subjects, CheckDepth depth, CallObserver& observer);
 
   std::vector<Case>& sets() { return sets_; }
+  const std::vector<Case>& sets() const { return sets_; }
   const ReferenceResult& expected(size_t set) const { return expected_[set]; }
   /// True while the inputs of a set hash as they did when it was made.
   bool inputs_intact(size_t set) const;
@@ -60,9 +67,9 @@ class Checker {
 
  private:
   Checker();
-  void check_set(size_t set, const std::vector<Subject>& subjects, const BeforeCall& before_call,
+  void check_set(size_t set, const std::vector<Subject>& subjects, CallObserver& observer,
                  std::vector<Verdict>& verdicts);
-  void run_probe(const Probe& probe, int round, const std::vector<Subject>& subjects, const BeforeCall& before_call,
+  void run_probe(const Probe& probe, int round, const std::vector<Subject>& subjects, CallObserver& observer,
                  std::vector<Verdict>& verdicts);
 
   Workload workload_;

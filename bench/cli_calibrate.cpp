@@ -13,9 +13,8 @@ namespace {
 constexpr size_t kColumnWidth = 13;
 
 std::string header(const Calibration& calibration) {
-  std::string text = fmt::format("Reading contiguous memory, {} thread(s), GB/s (median of {})\n\n{:<10}{:<6}",
-                                 calibration.threads, calibration.reads.front().reads.begin()->second.samples_us.size(),
-                                 "size", "");
+  std::string text = fmt::format("Reading contiguous memory, {} thread(s), median GB/s\n\n{:<10}{:<6}",
+                                 calibration.threads, "size", "");
   const size_t indent = text.size() - text.rfind('\n') - 1;
   size_t width = indent;
   for (const auto& [name, series] : calibration.reads.front().reads) {
@@ -33,6 +32,10 @@ std::string line(const ReadCalibration& reads) {
     text += fmt::format("{:>{}}", fmt::format("{:.1f}{}", gb_per_s, name == reads.best ? "*" : " "), kColumnWidth);
   }
   return text + '\n';
+}
+
+std::string interval_line(const char* what, const Interval& us) {
+  return fmt::format("{:<46}{:>10.2f} us ({:.2f}..{:.2f})\n", what, us.median, us.low, us.high);
 }
 
 }  // namespace
@@ -56,8 +59,8 @@ int run_calibrate(const std::vector<std::string>& args) {
                       calibration.eviction_method);
   text += fmt::format("{:<46}{:>10.1f} G/s\n", "single-precision multiply-adds, in registers",
                       calibration.multiply_adds_per_us / 1e3);
-  text += fmt::format("{:<46}{:>10.2f} us ({:.2f}..{:.2f})\n", "handing an empty task to all threads",
-                      calibration.wake_us.median, calibration.wake_us.low, calibration.wake_us.high);
+  text += interval_line("handing a task to all threads, awake", calibration.handover_us);
+  text += interval_line("handing a task to all threads, asleep", calibration.wake_us);
   text += fmt::format("{:<46}{:>10.3f} us\n", "reading the clock twice", calibration.clock_us);
   return print_out(text) ? kExitOk : kExitUsage;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "bench/limits.h"
 #include "bench/parallel.h"
 
 #if defined(__x86_64__)
@@ -61,14 +62,10 @@ const char* method() { return "reading twice the last-level cache"; }
 
 #ifdef QUIRE_NO_CACHE_LINE_FLUSH
 
-void displace_everything() {
-  const long reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  const size_t bytes = 2 * static_cast<size_t>(std::max<long>(reported, 64L << 20));
-  static const HostBuffer buffer = HostBuffer::allocate(bytes);
-  static volatile uint64_t sink = 0;
-  for (size_t i = 0; i + 64 <= buffer.bytes(); i += 64) {
-    sink = sink + static_cast<uint64_t>(*(buffer.data() + i));
-  }
+void displace_everything(Executor& executor) {
+  const int64_t reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
+  static const HostBuffer buffer = allocate_written(2 * std::max(reported, int64_t{64} << 20), executor);
+  ThreadedRead("", read_kernels().front(), std::vector<Piece>{{buffer.data(), buffer.bytes()}}, 1, executor).run();
 }
 
 #endif
@@ -80,8 +77,7 @@ const char* eviction_method() { return method(); }
 void evict(std::span<const Piece> pieces, Executor& executor) {
 #ifdef QUIRE_NO_CACHE_LINE_FLUSH
   (void)pieces;
-  (void)executor;
-  displace_everything();
+  displace_everything(executor);
 #else
   size_t total = 0;
   for (const Piece& piece : pieces) total += piece.bytes;

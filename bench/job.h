@@ -51,7 +51,7 @@ struct Timing {
   std::optional<Interval> cold_speedup, hot_speedup;
   double first_call_us = 0;  // outside all statistics
   int64_t workspace_bytes = 0;
-  std::string stopped_by;   // "ci", "budget" or "iters"
+  std::string stopped_by;   // "ci", "budget", "iters" or "rounds" (the most there are)
   bool impossible = false;  // faster than reading its bytes can be: the measurement is not to be trusted
   bool from_cache = false;  // its rate is above the measured memory rate: the cache was read
   int64_t involuntary_switches = 0;  // while its samples were taken
@@ -92,7 +92,7 @@ struct JobEvents {
 /// one call of an implementation. Stops early, with the rows that are complete, once interrupted() is true.
 std::vector<Row> run_job(const Job& job, double timeout_s, const JobEvents& events);
 
-/// The worker process: reads a job as JSON from file descriptor 3's pipe protocol (see worker.cpp) and obeys. The hidden
+/// The worker process: reads a job from standard input and does it (see worker_process.h for how it answers). The hidden
 /// `worker` subcommand calls it.
 int worker_main();
 

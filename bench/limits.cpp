@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 
+#include "bench/clock.h"
+#include "bench/environment.h"
 #include "bench/parallel.h"
 
 namespace quire::bench {
 namespace {
+
+constexpr size_t kOneThreadBytes = size_t{4} << 20;
 
 // Results go here, so that no compiler can leave out what produced them.
 std::atomic<uint64_t> read_sink;
@@ -15,14 +18,47 @@ std::atomic<float> multiply_sink;
 
 }  // namespace
 
-double now_us() {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
 void ThreadedRead::run() const {
   parallel_for(*executor_, static_cast<int64_t>(runs_.size()), [&](int64_t i) {
     read_sink.fetch_add(kernel_->read(runs_[static_cast<size_t>(i)]), std::memory_order_relaxed);
   });
+}
+
+std::vector<ThreadedRead> threaded_reads(std::span<const Piece> pieces, Executor& executor) {
+  std::vector<ThreadedRead> reads;
+  for (const ReadKernel& kernel : read_kernels()) {
+    reads.emplace_back(kernel.name, kernel, pieces, executor.num_threads(), executor);
+  }
+  if (total_bytes(pieces) <= kOneThreadBytes) {
+    const ReadKernel& first = read_kernels().front();
+    reads.emplace_back(std::string(first.name) + "_one_thread", first, pieces, 1, executor);
+  }
+  return reads;
+}
+
+void wake(Executor& executor) {
+  // Each task waits for all others to have begun, which takes as many threads as there are tasks. The limit is for an
+  // executor that has fewer than it says.
+  constexpr double kPatienceUs = 1000;
+  const int threads = executor.num_threads();
+  const double start = now_us();
+  std::atomic<int> begun{0};
+  parallel_for(executor, threads, [&](int64_t) {
+    begun.fetch_add(1, std::memory_order_relaxed);
+    while (begun.load(std::memory_order_relaxed) < threads && now_us() - start < kPatienceUs) {
+    }
+  });
+}
+
+HostBuffer allocate_written(int64_t bytes, Executor& executor) {
+  constexpr int64_t kChunkBytes = int64_t{1} << 20;
+  if (bytes > available_memory_bytes()) return {};
+  HostBuffer buffer = HostBuffer::allocate(static_cast<size_t>(bytes));
+  parallel_for(executor, (bytes + kChunkBytes - 1) / kChunkBytes, [&](int64_t chunk) {
+    const int64_t begin = chunk * kChunkBytes;
+    if (buffer.data() != nullptr) std::fill_n(buffer.data() + begin, std::min(kChunkBytes, bytes - begin), std::byte{0x3C});
+  });
+  return buffer;
 }
 
 double peak_multiply_adds_per_us(Executor& executor) {

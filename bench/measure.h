@@ -1,7 +1,6 @@
 // The times of all implementations at one point, and of what the point costs at least, taken in turns.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,20 +13,13 @@ namespace quire::bench {
 struct MeasuredSubject {
   Subject subject;
   Timing timing;
-  std::string wrong;  // not empty: a timed call's output was wrong, and why; it was not timed further
-};
-
-/// Called around each call of subject `index`.
-struct CallHooks {
-  std::function<void(size_t index)> begin;
-  std::function<void()> end;
-  std::function<void(const std::string& text)> progress;
+  std::string wrong;  // not empty: a timed call failed or its output was wrong, and why; it was not called again
 };
 
 /// Measures in rounds. In each, every subject is called once, in an order that rotates, on the inputs of one set, which
-/// rotate too; cold rounds also time every read kernel, contiguous and through the table. Every timed output is compared
-/// with its set's reference. Fills timings and returns the floors.
+/// rotate too, and every read kernel is timed likewise, contiguous and through the table. All timed outputs are compared
+/// with their set's reference. Fills the timings and returns the floors.
 Floors measure(Checker& checker, std::vector<MeasuredSubject>& subjects, const MeasureOptions& options,
-               const std::string& baseline, Executor& executor, const CallHooks& hooks);
+               const std::string& baseline, Executor& executor, CallObserver& observer);
 
 }  // namespace quire::bench

@@ -1,6 +1,7 @@
 #include "bench/pieces.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace quire::bench {
 namespace {
@@ -48,24 +49,31 @@ std::vector<Piece> paged_pieces(const Case& c) {
   return pieces;
 }
 
-std::vector<Piece> contiguous_pieces(const std::byte* data, size_t bytes, size_t piece_bytes) {
-  std::vector<Piece> pieces;
-  for (size_t begin = 0; begin < bytes; begin += piece_bytes) {
-    pieces.push_back({data + begin, std::min(piece_bytes, bytes - begin)});
+std::vector<Piece> cut(std::span<const Piece> pieces, size_t most_bytes) {
+  std::vector<Piece> parts;
+  for (const Piece& piece : pieces) {
+    for (size_t begin = 0; begin < piece.bytes; begin += most_bytes) {
+      parts.push_back({piece.data + begin, std::min(most_bytes, piece.bytes - begin)});
+    }
   }
-  return pieces;
+  return parts;
 }
 
-std::vector<std::span<const Piece>> split_evenly(const std::vector<Piece>& pieces, int parts) {
-  size_t total = 0;
-  for (const Piece& piece : pieces) total += piece.bytes;
+size_t total_bytes(std::span<const Piece> pieces) {
+  return std::accumulate(pieces.begin(), pieces.end(), size_t{0},
+                         [](size_t sum, const Piece& piece) { return sum + piece.bytes; });
+}
+
+std::vector<std::span<const Piece>> split_evenly(std::span<const Piece> pieces, int parts) {
+  const size_t total = total_bytes(pieces);
   std::vector<std::span<const Piece>> runs;
-  size_t begin = 0, read = 0;
+  size_t begin = 0, given = 0;
   for (int part = 1; part <= parts; ++part) {
+    // A piece belongs to the part in which its middle lies.
     const size_t target = total / static_cast<size_t>(parts) * static_cast<size_t>(part);
     size_t end = begin;
-    while (end < pieces.size() && (part == parts || read + pieces[end].bytes / 2 < target)) read += pieces[end++].bytes;
-    runs.emplace_back(pieces.data() + begin, end - begin);
+    while (end < pieces.size() && (part == parts || given + pieces[end].bytes / 2 < target)) given += pieces[end++].bytes;
+    runs.push_back(pieces.subspan(begin, end - begin));
     begin = end;
   }
   return runs;

@@ -18,10 +18,13 @@ struct Piece {
 /// strides leave memory contiguous: the live part of a block in a dense NHD cache, of one head of it in HND.
 std::vector<Piece> paged_pieces(const Case& c);
 
-/// A buffer as pieces of `piece_bytes`, the last one shorter.
-std::vector<Piece> contiguous_pieces(const std::byte* data, size_t bytes, size_t piece_bytes);
+/// The same memory in the same order, in pieces of at most `most_bytes`.
+std::vector<Piece> cut(std::span<const Piece> pieces, size_t most_bytes);
+
+/// Bytes of all pieces together.
+size_t total_bytes(std::span<const Piece> pieces);
 
 /// Cuts a list into `parts` runs of about equal bytes, one a thread.
-std::vector<std::span<const Piece>> split_evenly(const std::vector<Piece>& pieces, int parts);
+std::vector<std::span<const Piece>> split_evenly(std::span<const Piece> pieces, int parts);
 
 }  // namespace quire::bench

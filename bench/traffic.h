@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "bench/workload.h"
 #include "quire/attention.h"
 
 namespace quire::bench {
@@ -14,5 +15,8 @@ struct Traffic {
 };
 
 Traffic traffic_of(const AttentionSpec& spec, const int32_t* block_tables, const int32_t* context_lens);
+
+/// Of a workload, before any of its memory exists.
+Traffic traffic_of(const Workload& workload);
 
 }  // namespace quire::bench

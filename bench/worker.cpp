@@ -1,6 +1,7 @@
-// The worker process: does one job, reports each row, and is expendable.
-#include <sched.h>
+// The worker process: does one job, reports its rows, and is expendable.
+#include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,22 +9,21 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include <fmt/format.h>
-
+#include "bench/clock.h"
 #include "bench/environment.h"
 #include "bench/faults.h"
 #include "bench/job_json.h"
-#include "bench/limits.h"
 #include "bench/measure.h"
+#include "bench/numbers.h"
+#include "bench/parallel.h"
+#include "bench/pinned_pool.h"
 #include "bench/traffic.h"
 #include "bench/worker_process.h"
 
 namespace quire::bench {
 namespace {
 
-constexpr int kMeasuredSets = 3;  // inputs rotate over so many while measuring
-constexpr int kCheckedSets = 2;
-constexpr double kProgressIntervalUs = 250'000;
+constexpr int kSets = 3;  // of inputs: a result kept from one is not right for the next
 
 // Lines to the parent.
 class Results {
@@ -32,7 +32,8 @@ class Results {
 
   // At most a few a second: each wakes the parent, which takes processor time from what is measured.
   void progress(const std::string& text) {
-    if (now_us() - last_progress_us_ < kProgressIntervalUs) return;
+    constexpr double kIntervalUs = 250'000;
+    if (now_us() - last_progress_us_ < kIntervalUs) return;
     last_progress_us_ = now_us();
     send({{"progress", text}});
   }
@@ -40,27 +41,173 @@ class Results {
  private:
   void send(const nlohmann::json& message) const {
     // Failure means that the parent is gone, and with it the reason to go on.
-    if (!write_all(out_, message.dump() + "\n").ok()) _exit(1);
+    if (!write_all(out_, message.dump() + '\n').ok()) _exit(1);
   }
 
   FileDescriptor out_{kWorkerResults};
   double last_progress_us_ = 0;
 };
 
-// The calling thread becomes thread 0 of the pool: the first processor it may use.
-void pin_to_first_processor() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed)) continue;
-    cpu_set_t one;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof one, &one);
-    return;
+class Worker : private CallObserver {
+ public:
+  Worker(const Job& job, CallMonitor& monitor) : job_(job), monitor_(monitor), pool_(job.threads) {
+    const int64_t kv_bytes = traffic_of(job.workload).kv_bytes;
+    for (const std::string& name : job.implementations) {
+      Row row;
+      row.implementation = name;
+      row.workload = job.workload;
+      row.kv_bytes = kv_bytes;
+      rows_.push_back(std::move(row));
+    }
+    first_call_us_.resize(rows_.size());
   }
-}
+
+  void run() {
+    results_.progress("generating inputs and their references");
+    Result<Checker> checker = create_checker();
+    for (size_t i = 0; i < rows_.size(); ++i) {
+      if (checker.ok()) prepare_subject(i, checker->sets().front().spec);
+      else skip(rows_[i], checker.status().message());
+    }
+    if (!subjects_.empty()) check(*checker);
+    if (!subjects_.empty() && job_.measure.has_value()) measure_right_ones(*checker);
+  }
+
+ private:
+  // Rows are sent as soon as they are final: should the worker die, they need not be made again.
+  void finish(Row& row, const char* verdict, const std::string& reason) {
+    row.verdict = verdict;
+    row.reason = reason;
+    results_.row(row);
+  }
+
+  void skip(Row& row, const std::string& reason) { finish(row, "SKIP", reason); }
+
+  // Why so many bytes are too many; empty where they are not. Asked before memory is allocated: the system promises more
+  // than it has, and ends the process that comes to use it.
+  static std::string shortage(const char* what, int64_t bytes) {
+    const int64_t available = available_memory_bytes();
+    if (bytes <= available) return "";
+    return fmt::format("{} needs {}, {} of memory are available", what, byte_text(static_cast<double>(bytes)),
+                       byte_text(static_cast<double>(available)));
+  }
+
+  Result<Checker> create_checker() {
+    constexpr int kCases = kSets + 1;  // and the probes'
+    if (const std::string reason = shortage("this problem", kCases * case_bytes(job_.workload)); !reason.empty()) {
+      return Status(StatusCode::kInternal, reason);
+    }
+    return Checker::create(job_.workload, kSets, pool_.executor());
+  }
+
+  const Implementation* find(const std::string& name) const {
+    const Implementation* implementation = find_implementation(name);
+    return implementation == nullptr && job_.with_faults ? find_fault(name) : implementation;
+  }
+
+  // Makes the row's implementation a subject with a workspace of its own, or the row a SKIP.
+  void prepare_subject(size_t row, const AttentionSpec& spec) {
+    const Implementation* implementation = find(rows_[row].implementation);
+    if (implementation == nullptr) return skip(rows_[row], "unknown implementation");
+    monitor_.begin(static_cast<int64_t>(row));
+    const Result<size_t> bytes = workspace_bytes(*implementation, spec, &pool_.executor());
+    monitor_.end();
+    if (!bytes.ok()) return skip(rows_[row], bytes.status().message());
+    std::string reason = shortage("its workspace", static_cast<int64_t>(*bytes));
+    HostBuffer workspace;
+    if (reason.empty()) {
+      workspace = HostBuffer::allocate(*bytes);
+      if (workspace.data() == nullptr) reason = fmt::format("no memory for {} bytes of workspace", *bytes);
+    }
+    if (!reason.empty()) return skip(rows_[row], reason);
+    poison(workspace);
+    MeasuredSubject& added = subjects_.emplace_back();
+    added.subject = {implementation, {{workspace.data(), *bytes}, &pool_.executor(), nullptr}};
+    added.timing.workspace_bytes = static_cast<int64_t>(*bytes);
+    row_of_subject_.push_back(row);
+    workspaces_.push_back(std::move(workspace));
+  }
+
+  // No result may depend on what a workspace holds. Writing it also makes its pages exist.
+  void poison(const HostBuffer& workspace) {
+    constexpr size_t kChunkBytes = size_t{1} << 20;
+    const size_t chunks = (workspace.bytes() + kChunkBytes - 1) / kChunkBytes;
+    parallel_for(pool_.executor(), static_cast<int64_t>(chunks), [&](int64_t chunk) {
+      const size_t begin = static_cast<size_t>(chunk) * kChunkBytes;
+      std::fill_n(workspace.data() + begin, std::min(kChunkBytes, workspace.bytes() - begin), std::byte{0xFF});
+    });
+  }
+
+  // Gives each subject's row its verdict. Those that are still to be measured remain subjects.
+  void check(Checker& checker) {
+    std::vector<Subject> checked;
+    for (const MeasuredSubject& s : subjects_) checked.push_back(s.subject);
+    const std::vector<Verdict> verdicts = checker.check(checked, job_.depth, *this);
+    std::vector<MeasuredSubject> right;
+    std::vector<size_t> row_of_right;
+    for (size_t i = 0; i < verdicts.size(); ++i) {
+      Row& row = rows_[row_of_subject_[i]];
+      row.max_err = verdicts[i].max_err;
+      row.rel_l2 = verdicts[i].rel_l2;
+      row.lse_err = verdicts[i].lse_err;
+      if (!verdicts[i].right) {
+        finish(row, "NO", verdicts[i].reason);
+      } else if (job_.measure.has_value()) {
+        right.push_back(std::move(subjects_[i]));
+        row_of_right.push_back(row_of_subject_[i]);
+      } else {
+        finish(row, "yes", "");
+      }
+    }
+    subjects_ = std::move(right);
+    row_of_subject_ = std::move(row_of_right);
+  }
+
+  void measure_right_ones(Checker& checker) {
+    const Floors floors = measure(checker, subjects_, *job_.measure, job_.baseline, pool_.executor(), *this);
+    bool intact = true;
+    for (size_t set = 0; set < checker.sets().size(); ++set) intact = intact && checker.inputs_intact(set);
+    for (size_t i = 0; i < subjects_.size(); ++i) {
+      Row& row = rows_[row_of_subject_[i]];
+      row.floors = floors;
+      if (!subjects_[i].wrong.empty()) {
+        finish(row, "NO", subjects_[i].wrong);
+      } else if (!intact) {
+        // Nobody knows whose write it was, and none of the times is of the problem that was posed.
+        finish(row, "NO", "an input was written while the implementations were timed");
+      } else {
+        row.timing = std::move(subjects_[i].timing);
+        row.timing->first_call_us = *first_call_us_[row_of_subject_[i]];
+        finish(row, "yes", "");
+      }
+    }
+  }
+
+  // CallObserver: progress for the parent, the monitor, and the time of each first call, which is in no other statistics.
+  void prepare(size_t subject, const std::string& purpose) override {
+    results_.progress(purpose + ": " + rows_[row_of_subject_[subject]].implementation);
+  }
+  void begin(size_t subject) override {
+    monitor_.begin(static_cast<int64_t>(row_of_subject_[subject]));
+    call_begun_us_ = now_us();
+  }
+  void end(size_t subject) override {
+    std::optional<double>& first_call_us = first_call_us_[row_of_subject_[subject]];
+    if (!first_call_us.has_value()) first_call_us = now_us() - call_begun_us_;
+    monitor_.end();
+  }
+
+  const Job& job_;
+  CallMonitor& monitor_;
+  Results results_;
+  PinnedPool pool_;
+  std::vector<Row> rows_;
+  std::vector<std::optional<double>> first_call_us_;  // of each row
+  double call_begun_us_ = 0;
+  std::vector<MeasuredSubject> subjects_;
+  std::vector<size_t> row_of_subject_;
+  std::vector<HostBuffer> workspaces_;
+};
 
 std::string read_standard_input() {
   std::string text;
@@ -71,158 +218,13 @@ std::string read_standard_input() {
   return text;
 }
 
-class Worker {
- public:
-  Worker(const Job& job, CallMonitor& monitor) : job_(job), monitor_(monitor), pool_(job.threads, true) {
-    pin_to_first_processor();
-    for (const std::string& name : job.implementations) {
-      Row row;
-      row.implementation = name;
-      row.workload = job.workload;
-      rows_.push_back(std::move(row));
-    }
-  }
-
-  void run() {
-    results_.progress("generating inputs and their references");
-    const int sets = job_.measure.has_value() ? kMeasuredSets : kCheckedSets;
-    Result<Checker> checker = Checker::create(job_.workload, sets, pool_);
-    if (!checker.ok()) {
-      for (Row& row : rows_) skip(row, checker.status().message());
-    } else {
-      const Case& first = checker->sets().front();
-      const Traffic traffic = traffic_of(first.spec, first.table_row(0), first.context_lens_data());
-      for (Row& row : rows_) row.kv_bytes = traffic.kv_bytes;
-      prepare_subjects(*checker);
-      check_and_measure(*checker);
-    }
-    for (const Row& row : rows_) results_.row(row);
-  }
-
- private:
-  static void skip(Row& row, const std::string& reason) {
-    row.verdict = "SKIP";
-    row.reason = reason;
-  }
-
-  static void fail(Row& row, const std::string& reason) {
-    row.verdict = "NO";
-    row.reason = reason;
-    row.timing.reset();
-  }
-
-  const Implementation* find(const std::string& name) const {
-    const Implementation* implementation = find_implementation(name);
-    return implementation == nullptr && job_.with_faults ? find_fault(name) : implementation;
-  }
-
-  // Subjects for the rows that can run here, each with its own workspace; the others become SKIP.
-  void prepare_subjects(const Checker& checker) {
-    const AttentionSpec& spec = const_cast<Checker&>(checker).sets().front().spec;
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      const Implementation* implementation = find(rows_[i].implementation);
-      if (implementation == nullptr) {
-        skip(rows_[i], "unknown implementation");
-        continue;
-      }
-      if (const Status s = check_support(*implementation, spec); !s.ok()) {
-        skip(rows_[i], s.message());
-        continue;
-      }
-      const Result<size_t> bytes = workspace_bytes(*implementation, spec, &pool_);
-      if (!bytes.ok()) {
-        skip(rows_[i], bytes.status().message());
-        continue;
-      }
-      HostBuffer workspace;
-      if (*bytes > 0) {
-        if (*bytes < static_cast<size_t>(std::max<int64_t>(0, available_memory_bytes()))) {
-          workspace = HostBuffer::allocate(*bytes);
-        }
-        if (workspace.data() == nullptr) {
-          skip(rows_[i], fmt::format("needs {:.1f} GB of workspace, more than is free", static_cast<double>(*bytes) / 1e9));
-          continue;
-        }
-      }
-      Subject subject{implementation, {{workspace.data(), *bytes}, &pool_, nullptr}};
-      subjects_.push_back({.subject = subject, .timing = {}, .wrong = {}});
-      subjects_.back().timing.workspace_bytes = static_cast<int64_t>(*bytes);
-      row_of_subject_.push_back(i);
-      workspaces_.push_back(std::move(workspace));
-    }
-  }
-
-  void begin_call(size_t subject) { monitor_.begin(static_cast<int64_t>(row_of_subject_[subject])); }
-
-  void check_and_measure(Checker& checker) {
-    if (job_.measure.has_value()) time_first_calls(checker.sets().front());
-    std::vector<Subject> checked;
-    for (const MeasuredSubject& s : subjects_) checked.push_back(s.subject);
-    const std::vector<Verdict> verdicts =
-        checker.check(checked, job_.depth, [&](size_t i, const char* probe) {
-          begin_call(i);
-          results_.progress(fmt::format("checking {}: {}", rows_[row_of_subject_[i]].implementation, probe));
-        });
-    monitor_.end();
-    std::vector<MeasuredSubject> right;
-    std::vector<size_t> row_of_right;
-    for (size_t i = 0; i < verdicts.size(); ++i) {
-      Row& row = rows_[row_of_subject_[i]];
-      row.verdict = verdicts[i].right ? "yes" : "NO";
-      row.reason = verdicts[i].reason;
-      row.max_err = verdicts[i].max_err;
-      row.rel_l2 = verdicts[i].rel_l2;
-      row.lse_err = verdicts[i].lse_err;
-      if (!verdicts[i].right) continue;
-      right.push_back(subjects_[i]);
-      row_of_right.push_back(row_of_subject_[i]);
-    }
-    if (!job_.measure.has_value() || right.empty()) return;
-    row_of_subject_ = row_of_right;
-    measure_right(checker, right);
-  }
-
-  void time_first_calls(Case& c) {
-    for (size_t i = 0; i < subjects_.size(); ++i) {
-      begin_call(i);
-      const double start = now_us();
-      // A failure shows again, with its message, as soon as the checker calls.
-      (void)run_implementation(*subjects_[i].subject.implementation, c.spec, c.args, subjects_[i].subject.execution);
-      subjects_[i].timing.first_call_us = now_us() - start;
-    }
-    monitor_.end();
-  }
-
-  void measure_right(Checker& checker, std::vector<MeasuredSubject>& right) {
-    const CallHooks hooks = {.begin = [&](size_t i) { begin_call(i); },
-                             .end = [&] { monitor_.end(); },
-                             .progress = [&](const std::string& text) { results_.progress(text); }};
-    const Floors floors = measure(checker, right, *job_.measure, job_.baseline, pool_, hooks);
-    bool intact = true;
-    for (size_t set = 0; set < checker.sets().size(); ++set) intact = intact && checker.inputs_intact(set);
-    for (size_t i = 0; i < right.size(); ++i) {
-      Row& row = rows_[row_of_subject_[i]];
-      row.floors = floors;
-      row.timing = right[i].timing;
-      if (!right[i].wrong.empty()) fail(row, right[i].wrong);
-      else if (!intact) fail(row, "an input was written while the implementations were timed");
-    }
-  }
-
-  const Job& job_;
-  CallMonitor& monitor_;
-  Results results_;
-  ThreadPool pool_;
-  std::vector<Row> rows_;
-  std::vector<MeasuredSubject> subjects_;
-  std::vector<size_t> row_of_subject_;
-  std::vector<HostBuffer> workspaces_;
-};
-
 }  // namespace
 
 int worker_main() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // A core file would be as large as the caches, and nobody asked for one.
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
   CallMonitor* monitor = CallMonitor::map(kWorkerMonitor);
   if (monitor == nullptr) {
     std::fputs("quire worker: started by other commands, not by hand\n", stderr);

@@ -96,7 +96,7 @@ std::string signal_text(int signal) {
     case SIGABRT: return "SIGABRT (abort)";
     case SIGFPE: return "SIGFPE (arithmetic)";
     case SIGILL: return "SIGILL (illegal instruction)";
-    case SIGKILL: return "SIGKILL (killed; out of memory?)";
+    case SIGKILL: return "SIGKILL (killed from outside; out of memory?)";
     default: return "signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
   }
 }
@@ -137,17 +137,20 @@ WorkerProcess::WorkerProcess(WorkerProcess&& other) noexcept
 WorkerProcess::~WorkerProcess() {
   if (pid_ > 0) {
     kill();
-    (void)cause_of_death();
+    (void)wait_for_death();
   }
   if (monitor_ != nullptr) munmap(monitor_, sizeof(CallMonitor));
 }
 
+// Stops after a while although there is more: a worker that writes without end must not keep its parent here.
 void WorkerProcess::read_available(const FileDescriptor& from, std::string& into, bool& closed) {
+  constexpr size_t kMostBytes = size_t{1} << 20;
   char buffer[65536];
-  while (!closed) {
+  for (size_t total = 0; !closed && total < kMostBytes;) {
     const ssize_t got = read(from.get(), buffer, sizeof buffer);
     if (got > 0) {
       into.append(buffer, static_cast<size_t>(got));
+      total += static_cast<size_t>(got);
     } else if (got == 0) {
       closed = true;
     } else if (errno != EINTR) {
@@ -176,18 +179,22 @@ std::optional<std::string> WorkerProcess::read_line(int milliseconds) {
 
 void WorkerProcess::kill() { ::kill(-pid_, SIGKILL); }
 
-std::string WorkerProcess::cause_of_death() {
+WorkerProcess::Death WorkerProcess::wait_for_death() {
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
   }
   pid_ = -1;
   read_available(errors_, last_words_, errors_closed_);
-  std::string cause;
-  if (WIFSIGNALED(status)) cause = signal_text(WTERMSIG(status));
-  else if (WEXITSTATUS(status) != 0) cause = "exit code " + std::to_string(WEXITSTATUS(status));
-  const std::string words = last_line(last_words_);
-  if (!cause.empty() && !words.empty()) cause += ": " + words;
-  return cause;
+  Death death;
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    death.cause = signal_text(signal);
+    death.from_outside = signal == SIGKILL || signal == SIGTERM || signal == SIGINT || signal == SIGHUP;
+  } else {
+    death.cause = "exit code " + std::to_string(WEXITSTATUS(status));
+  }
+  if (const std::string words = last_line(last_words_); !words.empty()) death.cause += ": " + words;
+  return death;
 }
 
 }  // namespace quire::bench

@@ -34,9 +34,12 @@ class WorkerProcess {
 
   void kill();
 
-  /// Waits for the end and says how it came, such as "SIGSEGV (bad memory access)" or "exit code 1"; then what the worker
-  /// last wrote to stderr. Empty where it exited with 0.
-  std::string cause_of_death();
+  struct Death {
+    std::string cause;  // such as "SIGSEGV (bad memory access)" or "exit code 1", and the last line written to stderr
+    bool from_outside = false;  // by a signal that a process gets from others
+  };
+  /// Waits for the end of a worker that has ended() or was killed.
+  Death wait_for_death();
 
   const CallMonitor& monitor() const { return *monitor_; }
 

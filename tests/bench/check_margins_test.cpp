@@ -159,7 +159,8 @@ TEST(CheckMargins, honest_kernels_of_other_kinds_are_right) {
         std::align(kWorkspaceAlignment, 1, data, bytes);
         subjects.push_back({&kernel, {.workspace = {data, bytes}, .executor = &pool, .stream = nullptr}});
       }
-      const std::vector<Verdict> verdicts = checker->check(subjects, CheckDepth::kPoint, [](size_t, const char*) {});
+      CallObserver nobody;
+      const std::vector<Verdict> verdicts = checker->check(subjects, CheckDepth::kPoint, nobody);
       for (size_t i = 0; i < verdicts.size(); ++i) {
         EXPECT_TRUE(verdicts[i].right) << kernels[i].name << " at " << context << " in " << name_of(dtype) << ": "
                                        << verdicts[i].reason;

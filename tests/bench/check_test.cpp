@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "tests/bench/case_memory.h"
 
@@ -25,6 +26,19 @@ Implementation altered(decltype(Implementation::run) run) {
 
 class CheckerTest : public testing::Test {
  protected:
+  struct Recorder : CallObserver {
+    void prepare(size_t subject, const std::string& purpose) override {
+      EXPECT_EQ(running, kNone);
+      calls.push_back(std::to_string(subject) + " " + purpose);
+    }
+    void begin(size_t subject) override { running = subject; }
+    void end(size_t subject) override { EXPECT_EQ(std::exchange(running, kNone), subject); }
+
+    static constexpr size_t kNone = static_cast<size_t>(-1);
+    size_t running = kNone;
+    std::vector<std::string> calls;
+  };
+
   std::vector<Verdict> check(const Workload& w, const std::vector<const Implementation*>& implementations,
                              int num_sets = 2) {
     Result<Checker> checker = Checker::create(w, num_sets, pool);
@@ -39,16 +53,13 @@ class CheckerTest : public testing::Test {
       std::align(kWorkspaceAlignment, 1, data, bytes);
       subjects.push_back({implementation, {.workspace = {data, bytes}, .executor = &pool, .stream = nullptr}});
     }
-    const auto before_call = [&](size_t index, const char* probe) {
-      calls.push_back(std::to_string(index) + " " + probe);
-    };
-    std::vector<Verdict> verdicts = checker->check(subjects, CheckDepth::kPoint, before_call);
+    std::vector<Verdict> verdicts = checker->check(subjects, CheckDepth::kPoint, recorder);
     for (size_t set = 0; set < checker->sets().size(); ++set) EXPECT_TRUE(checker->inputs_intact(set));
     return verdicts;
   }
 
   ThreadPool pool{2};
-  std::vector<std::string> calls;
+  Recorder recorder;
 };
 
 TEST_F(CheckerTest, finds_every_implementation_right_in_every_kind_of_memory) {
@@ -65,7 +76,7 @@ TEST_F(CheckerTest, finds_every_implementation_right_in_every_kind_of_memory) {
 
 TEST_F(CheckerTest, runs_the_first_set_then_every_probe_then_the_other_sets) {
   check(ragged_workload(), {&honest()}, 3);
-  EXPECT_THAT(calls, testing::ElementsAre("0 random set 0", "0 census", "0 staircase", "0 coded census", "0 needle",
+  EXPECT_THAT(recorder.calls, testing::ElementsAre("0 random set 0", "0 census", "0 staircase", "0 coded census", "0 needle",
                                           "0 empty", "0 random set 1", "0 random set 2"));
 }
 
@@ -76,7 +87,7 @@ TEST_F(CheckerTest, runs_a_subject_no_more_once_it_is_wrong) {
   EXPECT_FALSE(verdicts[0].right);
   EXPECT_TRUE(verdicts[1].right) << verdicts[1].reason;
   EXPECT_THAT(verdicts[0].reason, StartsWith("random set 0: output[0][0][0] is nan"));
-  EXPECT_EQ(std::count_if(calls.begin(), calls.end(), [](const std::string& call) { return call[0] == '0'; }), 1);
+  EXPECT_EQ(std::count_if(recorder.calls.begin(), recorder.calls.end(), [](const std::string& call) { return call[0] == '0'; }), 1);
 }
 
 TEST_F(CheckerTest, a_failing_call_is_wrong_with_its_message) {

@@ -47,7 +47,8 @@ class Checked {
       subjects.push_back(
           {implementation, {.workspace = {workspaces.back().data(), bytes}, .executor = &pool_, .stream = nullptr}});
     }
-    return checker_->check(subjects, CheckDepth::kFull, [](size_t, const char*) {});
+    CallObserver nobody;
+    return checker_->check(subjects, CheckDepth::kFull, nobody);
   }
 
  private:

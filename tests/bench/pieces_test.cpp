@@ -13,11 +13,7 @@
 namespace quire::bench {
 namespace {
 
-size_t total(std::span<const Piece> pieces) {
-  size_t bytes = 0;
-  for (const Piece& piece : pieces) bytes += piece.bytes;
-  return bytes;
-}
+std::vector<Piece> whole(const HostBuffer& buffer) { return {{buffer.data(), buffer.bytes()}}; }
 
 // How often the pieces name each byte of a buffer.
 std::vector<int> times_named(std::span<const Piece> pieces, const HostBuffer& buffer) {
@@ -53,7 +49,23 @@ TEST(PagedPieces, have_the_bytes_that_traffic_counts) {
   for (const Workload& w : irregular_workloads()) {
     const Result<Case> c = generate_unfilled(w, 1);
     const Traffic traffic = traffic_of(c->spec, c->table_row(0), c->context_lens_data());
-    EXPECT_EQ(total(paged_pieces(*c)), static_cast<size_t>(traffic.kv_bytes));
+    EXPECT_EQ(total_bytes(paged_pieces(*c)), static_cast<size_t>(traffic.kv_bytes));
+  }
+}
+
+TEST(Cut, keeps_order_and_memory) {
+  const Result<Case> c = generate_unfilled(ragged_workload(), 0);
+  const std::vector<Piece> pieces = paged_pieces(*c);
+  for (const size_t most_bytes : {size_t{1}, size_t{100}, size_t{1} << 20}) {
+    const std::vector<Piece> parts = cut(pieces, most_bytes);
+    EXPECT_EQ(total_bytes(parts), total_bytes(pieces));
+    auto part = parts.begin();
+    for (const Piece& piece : pieces) {
+      for (size_t at = 0; at < piece.bytes; at += part++->bytes) {
+        ASSERT_EQ(part->data, piece.data + at);
+        ASSERT_LE(part->bytes, most_bytes);
+      }
+    }
   }
 }
 
@@ -74,10 +86,10 @@ TEST(SplitEvenly, keeps_order_and_loses_nothing) {
 
 TEST(SplitEvenly, gives_each_thread_about_as_much) {
   const HostBuffer buffer = HostBuffer::allocate(1'000'000);
-  const std::vector<Piece> pieces = contiguous_pieces(buffer.data(), buffer.bytes(), 4096);
-  EXPECT_EQ(total(pieces), buffer.bytes());
+  const std::vector<Piece> pieces = cut(whole(buffer), 4096);
+  EXPECT_EQ(total_bytes(pieces), buffer.bytes());
   for (const auto& run : split_evenly(pieces, 8)) {
-    EXPECT_NEAR(static_cast<double>(total(run)), 1e6 / 8, 4096);
+    EXPECT_NEAR(static_cast<double>(total_bytes(run)), 1e6 / 8, 4096);
   }
 }
 
@@ -93,7 +105,7 @@ TEST(ReadKernels, read_every_byte) {
   constexpr size_t kBytes = 1'237;  // no multiple of a vector or a line
   const HostBuffer buffer = HostBuffer::allocate(kBytes);
   for (const size_t piece_bytes : {size_t{3}, size_t{64}, size_t{100}, size_t{512}, kBytes}) {
-    const std::vector<Piece> pieces = contiguous_pieces(buffer.data(), kBytes, piece_bytes);
+    const std::vector<Piece> pieces = cut(whole(buffer), piece_bytes);
     std::fill_n(buffer.data(), kBytes, std::byte{0});
     for (const ReadKernel& kernel : read_kernels()) {
       const uint64_t before = kernel.read(pieces);
