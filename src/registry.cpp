@@ -1,5 +1,7 @@
 // The list of implementations: find, ask, select, run.
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "quire/implementation.h"
@@ -47,13 +49,21 @@ Result<size_t> workspace_bytes(const Implementation& implementation, const Atten
                                const Executor* executor) {
   if (Status s = check_support(implementation, spec); !s.ok()) return s;
   if (executor == nullptr) executor = &default_executor();
-  return implementation.workspace_bytes(spec, executor->num_threads());
+  const size_t bytes = implementation.workspace_bytes(spec, executor->num_threads());
+  if (bytes > static_cast<size_t>(std::numeric_limits<ptrdiff_t>::max())) {
+    return Status(StatusCode::kUnsupported, std::string(implementation.name) +
+                                                ": needs a workspace larger than any memory, at least " +
+                                                std::to_string(std::numeric_limits<ptrdiff_t>::max()) + " bytes");
+  }
+  return bytes;
 }
 
 namespace {
 
 Status check_workspace(const Implementation& implementation, const AttentionSpec& spec, const Execution& execution) {
-  const size_t needed = implementation.workspace_bytes(spec, execution.executor->num_threads());
+  const Result<size_t> bytes = workspace_bytes(implementation, spec, execution.executor);
+  if (!bytes.ok()) return bytes.status();
+  const size_t needed = *bytes;
   if (execution.workspace.bytes < needed) {
     return {StatusCode::kWorkspaceTooSmall, "workspace.bytes is " + std::to_string(execution.workspace.bytes) + ", " +
                                                 implementation.name + " needs " + std::to_string(needed)};

@@ -4,16 +4,17 @@
 //      [head_dim, tokens], column-major, token after token;
 //   2. per (sequence, query head): scores = scale * K^T q (sgemv), softmax, output = V p (sgemv, chunk by chunk).
 //
-// A matrix-vector product per query head: with the few heads of a group a skinny matrix-matrix product packs its operands
-// for nothing. The threads are ours; each calls the BLAS on its own, so a BLAS with threads of its own should be told to
-// use one. K and V are read once from the cache, written as fp32 and read group_size times.
+// The product is a matrix-vector one per query head: with the few heads of a group a matrix-matrix product is faster
+// only where the BLAS has kernels for small matrices (OpenBLAS 0.3.21: on AVX-512 up to 2.6 times, else 3 times
+// slower), and step 1 takes most of the time anyway. K and V are read once from the cache, written as fp32 and read
+// group_size times.
 //
 // Invariants
 //  1. Only mapped tokens below context_len are gathered, side by side: an unmapped block leaves no gap and no zeros.
 //  2. Scores are fp32; V p is computed for at most 64 tokens at a time and the parts are then added.
 //  3. Matrices begin on 64-byte boundaries, so that a head's bits do not depend on where its neighbours end.
+//  4. The threads are ours. A call to the BLAS is small enough to stay on the thread that makes it (kRowsPerCall).
 #include <algorithm>
-#include <mutex>
 
 #include "cpu/head_scratch.h"
 #include "cpu/head_view.h"
@@ -23,43 +24,28 @@
 #include "cpu/workspace_plan.h"
 #include "quire/implementation.h"
 
-// The Fortran interface, which every BLAS has. y = alpha * op(A) x + beta * y, A is m x n, column-major.
+// The Fortran interface, which every BLAS has: y = alpha * op(A) x + beta * y, A is m x n, column-major.
 extern "C" void sgemv_(const char* transpose, const int* m, const int* n, const float* alpha, const float* a,
                        const int* lda, const float* x, const int* incx, const float* beta, float* y, const int* incy);
-
-// OpenBLAS only: 0 where it was built without threads.
-extern "C" int openblas_get_parallel() __attribute__((weak));
 
 namespace quire {
 namespace {
 
-// An OpenBLAS built without threads hands out its scratch memory without a lock, so that two calls at once corrupt each
-// other now and then (seen with Debian's libopenblas0-serial 0.3.21 on a busy machine). Its calls take turns.
-class BlasTurn {
- public:
-  BlasTurn() {
-    if (takes_turns()) mutex_.lock();
-  }
-  ~BlasTurn() {
-    if (takes_turns()) mutex_.unlock();
-  }
-  BlasTurn(const BlasTurn&) = delete;
-  BlasTurn& operator=(const BlasTurn&) = delete;
+// A call takes a part of at most 256 x 32 or 128 x 64 elements. OpenBLAS computes products below 9,216 elements without
+// its own threads, and takes its scratch from the stack where rows and columns together are below 480. Larger calls
+// would take it from a pool that builds without threads do not lock: two calls at once then corrupt each other now and
+// then (seen with Debian's libopenblas0-serial 0.3.21). It also keeps every index inside the BLAS below 2^31.
+constexpr int64_t kRowsPerCall = 256;
 
- private:
-  static bool takes_turns() { return openblas_get_parallel != nullptr && openblas_get_parallel() == 0; }
-  static inline constinit std::mutex mutex_;
-};
+enum class Product : char { kPlain = 'N', kTransposed = 'T' };
 
-// Columns a single BLAS call gets, so that no index inside it leaves 32 bits.
-constexpr int64_t kTokensPerCall = int64_t{1} << 20;
-
-void multiply(char transpose, int64_t head_dim, int64_t tokens, float alpha, const float* matrix, const float* x,
-              float* y) {
-  const int m = static_cast<int>(head_dim), n = static_cast<int>(tokens), one = 1;
-  const float beta = 0;
-  const BlasTurn turn;
-  sgemv_(&transpose, &m, &n, &alpha, matrix, &m, x, &one, &beta, y, &one);
+// y += A x or A^T x, where A is rows x tokens, column-major, with `head_dim` elements between columns.
+void multiply_add(Product product, int64_t rows, int64_t tokens, int64_t head_dim, const float* matrix, const float* x,
+                  float* y) {
+  const char transpose = static_cast<char>(product);
+  const int m = static_cast<int>(rows), n = static_cast<int>(tokens), lda = static_cast<int>(head_dim), step = 1;
+  const float one = 1;
+  sgemv_(&transpose, &m, &n, &one, matrix, &lda, x, &step, &one, y, &step);
 }
 
 // Arrays of the workspace, for at most `length` tokens a sequence.
@@ -134,30 +120,44 @@ struct GatherStep {
     scratch.start(spec.dtype, static_cast<const std::byte*>(args.query) + query * element, spec.head_dim);
     OnlineSoftmax softmax;
     if (tokens > 0) {
-      for (int64_t t = 0; t < tokens; t += kTokensPerCall) {
-        multiply('T', spec.head_dim, std::min(kTokensPerCall, tokens - t), scale_of(spec), keys + t * spec.head_dim,
-                 scratch.query, scores + t);
-      }
+      compute_scores(keys, scratch.query, tokens, scores);
       const RowSoftmax row = softmax_in_place(scores, static_cast<size_t>(tokens));
       softmax = {.max = row.max, .sum = row.sum, .empty = false};
-      add_values(values, scores, tokens, scratch);
+      add_values(values, scores, tokens, scratch.accumulator);
     }
     scratch.finish(softmax, spec.dtype, spec.head_dim, static_cast<std::byte*>(args.output) + output * element,
                    spec.want_lse ? args.lse + sequence * spec.num_heads + head : nullptr);
   }
 
-  void add_values(const float* values, const float* weights, int64_t tokens, HeadScratch& scratch) const {
+  void compute_scores(const float* keys, const float* query, int64_t tokens, float* scores) const {
+    const int64_t step = chunk_tokens(spec.head_dim);
+    std::fill_n(scores, tokens, 0.0F);
+    for (int64_t t = 0; t < tokens; t += step) {
+      for (int64_t d = 0; d < spec.head_dim; d += kRowsPerCall) {
+        multiply_add(Product::kTransposed, std::min(kRowsPerCall, spec.head_dim - d), std::min(step, tokens - t),
+                     spec.head_dim, keys + t * spec.head_dim + d, query + d, scores + t);
+      }
+    }
+    const float scale = scale_of(spec);
+    for (int64_t t = 0; t < tokens; ++t) scores[t] *= scale;
+  }
+
+  void add_values(const float* values, const float* weights, int64_t tokens, float* accumulator) const {
+    const int64_t step = chunk_tokens(spec.head_dim);
     alignas(64) float sums[kMaxHeadDim];
-    for (int64_t t = 0; t < tokens; t += kChunkTokens) {
-      multiply('N', spec.head_dim, std::min(kChunkTokens, tokens - t), 1.0F, values + t * spec.head_dim, weights + t,
-               sums);
-      for (int64_t d = 0; d < spec.head_dim; ++d) scratch.accumulator[d] += sums[d];
+    for (int64_t t = 0; t < tokens; t += step) {
+      std::fill_n(sums, spec.head_dim, 0.0F);
+      for (int64_t d = 0; d < spec.head_dim; d += kRowsPerCall) {
+        multiply_add(Product::kPlain, std::min(kRowsPerCall, spec.head_dim - d), std::min(step, tokens - t),
+                     spec.head_dim, values + t * spec.head_dim + d, weights + t, sums + d);
+      }
+      for (int64_t d = 0; d < spec.head_dim; ++d) accumulator[d] += sums[d];
     }
   }
 };
 
 size_t workspace_bytes(const AttentionSpec& spec, int /*num_threads*/) {
-  return GatherPlan(spec, spec.max_blocks_per_seq * spec.block_size).plan.bytes();
+  return GatherPlan(spec, longest_context(spec)).plan.bytes();
 }
 
 Status run(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {

@@ -5,8 +5,8 @@
 //   2. repeat each KV head group_size times into [batch_size, longest context, num_heads, head_dim];
 //   3. for each (sequence, query head): all scores against the padded length, mask, softmax, weighted sum of V.
 //
-// Every byte of K and V is read from the cache, written, read, written group_size times and read again, all of it padded
-// to the longest sequence: about 2 + 3 * group_size times the traffic that decode needs.
+// Every byte of K and V is read from the cache, written, read, written group_size times and read again, all of it
+// padded to the longest sequence: about 2 + 3 * group_size times the traffic that decode needs.
 //
 // Invariants
 //  1. Only slots of mapped tokens below context_len are copied; everything else in the buffers is zero.
@@ -189,7 +189,7 @@ struct NaiveStep {
 };
 
 size_t workspace_bytes(const AttentionSpec& spec, int /*num_threads*/) {
-  return NaivePlan(spec, spec.max_blocks_per_seq * spec.block_size).plan.bytes();
+  return NaivePlan(spec, longest_context(spec)).plan.bytes();
 }
 
 Status run(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {

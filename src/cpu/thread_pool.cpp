@@ -1,9 +1,9 @@
 // A fixed set of threads. A caller opens a gate, threads that come while it is open help with the job, and when every
-// index is claimed the caller closes it and waits for those inside. A thread that comes too late, since its processor was
-// busy, is not waited for; in a forked child, which has no threads but the caller's, none ever comes.
+// index is claimed the caller closes it and waits for those inside. A thread that comes too late, since its processor
+// was busy, is not waited for; in a forked child, which has no threads but the caller's, none ever comes.
 //
-// Waiting is spinning for a moment (the calls of a serving loop follow each other closely), then yielding, then sleeping:
-// an idle pool costs nothing, and a shared processor is not held.
+// Waiting is spinning for a moment (the calls of a serving loop follow each other closely), then yielding, then
+// sleeping: an idle pool costs nothing, and a shared processor is not held.
 #include <pthread.h>
 #include <sched.h>
 

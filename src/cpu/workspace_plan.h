@@ -17,9 +17,11 @@ class WorkspacePlan {
   size_t add(std::initializer_list<int64_t> shape, size_t element_bytes) {
     const size_t offset = bytes_;
     size_t size = element_bytes;
-    for (const int64_t extent : shape) size = saturated(size, static_cast<size_t>(extent), kMultiply);
-    size = saturated(size, kWorkspaceAlignment - 1, kAdd) / kWorkspaceAlignment * kWorkspaceAlignment;
-    bytes_ = saturated(bytes_, size, kAdd);
+    bool overflow = false;
+    for (const int64_t extent : shape) overflow |= __builtin_mul_overflow(size, static_cast<size_t>(extent), &size);
+    overflow |= __builtin_add_overflow(size, kWorkspaceAlignment - 1, &size);
+    overflow |= __builtin_add_overflow(bytes_, size / kWorkspaceAlignment * kWorkspaceAlignment, &bytes_);
+    if (overflow) bytes_ = std::numeric_limits<size_t>::max();
     return offset;
   }
 
@@ -27,15 +29,6 @@ class WorkspacePlan {
   size_t bytes() const { return bytes_; }
 
  private:
-  enum Operation { kAdd, kMultiply };
-
-  static size_t saturated(size_t a, size_t b, Operation operation) {
-    size_t result = 0;
-    const bool overflow =
-        operation == kAdd ? __builtin_add_overflow(a, b, &result) : __builtin_mul_overflow(a, b, &result);
-    return overflow ? std::numeric_limits<size_t>::max() : result;
-  }
-
   size_t bytes_ = 0;
 };
 
