@@ -81,6 +81,11 @@ void add_values(std::vector<Case>& cases, DType dtype) {
         return t == 20 && d == 3 ? kInfinity : static_cast<float>(d);
       }});
   add("nan_value", {.value = [](int64_t, int64_t t, int64_t, int64_t d) { return t == 33 && d == 5 ? kNaN : 1.0f; }});
+  // The first chunk's logits, and with them all of the shorter rows, are -inf: exp(-inf - max) must not become NaN
+  // there.
+  add("logits_of_minus_infinity_first",
+      {.key = [](int64_t, int64_t t, int64_t, int64_t) { return t < 70 ? -kInfinity : 0.5f; },
+       .query = [](int64_t, int64_t, int64_t) { return 1.0f; }});
   add("nan_key", {.key = [](int64_t b, int64_t t, int64_t h, int64_t d) {
         return t == 20 && h == 1 ? kNaN : random_normal(7, 0, b, t, h, d);
       }});
@@ -153,14 +158,15 @@ std::vector<Case> core_cases() {
   for (const DType dtype : kStorageTypes) {
     for (const int64_t head_dim : {1, 7, 64, 80, 128, 257}) {
       for (const int64_t group : {1, 2, 3, 5, 8}) {
-        cases.push_back({std::string(name_of(dtype)) + "_head_dim_" + std::to_string(head_dim) + "_group_" +
-                             std::to_string(group),
-                         {.dtype = dtype,
-                          .num_heads = 2 * group,
-                          .head_dim = head_dim,
-                          .block_size = 24,
-                          .context_lens = {1, 0, 100, 64},
-                          .layout = Layout::kPadded}});
+        if (kReducedTests && (head_dim + group) % 2 == 0) continue;
+        cases.push_back(
+            {std::string(name_of(dtype)) + "_head_dim_" + std::to_string(head_dim) + "_group_" + std::to_string(group),
+             {.dtype = dtype,
+              .num_heads = 2 * group,
+              .head_dim = head_dim,
+              .block_size = 24,
+              .context_lens = {1, 0, 100, 64},
+              .layout = Layout::kPadded}});
       }
     }
     add_values(cases, dtype);
