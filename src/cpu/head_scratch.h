@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "cpu/simd/softmax.h"
 #include "quire/convert.h"
 
 namespace quire {
@@ -23,8 +24,7 @@ struct OnlineSoftmax {
   float sum = 0;
   bool empty = true;  // no token met yet
 
-  /// What is subtracted from logits before the exponential: the maximum, or 0 while every logit is -inf.
-  float shift() const { return max == -std::numeric_limits<float>::infinity() ? 0.0F : max; }
+  float shift() const { return softmax_shift(max); }
 
   /// Makes room for logits up to `new_max`; returns the factor by which what is accumulated shrinks.
   float rescale(float new_max) {

@@ -50,13 +50,13 @@ HWY_INLINE float max_of(const float* values, size_t count) {
   return hn::GetLane(hn::MaxOfLanes(d, max));
 }
 
-/// values[i] = e^(values[i] - max) for `count` floats, a multiple of the vector's lanes; returns their sum.
-HWY_INLINE float exp_and_sum(float* values, size_t count, float max) {
+/// values[i] = e^(values[i] - shift) for `count` floats, a multiple of the vector's lanes; returns their sum.
+HWY_INLINE float exp_and_sum(float* values, size_t count, float shift) {
   const FloatTag d;
-  const FloatVec m = hn::Set(d, max);
+  const FloatVec s = hn::Set(d, shift);
   FloatVec sum = hn::Zero(d);
   for (size_t i = 0; i < count; i += hn::Lanes(d)) {
-    const FloatVec p = exp_nonpositive(d, hn::Sub(hn::LoadU(d, values + i), m));
+    const FloatVec p = exp_nonpositive(d, hn::Sub(hn::LoadU(d, values + i), s));
     hn::StoreU(p, d, values + i);
     sum = hn::Add(sum, p);
   }

@@ -17,7 +17,8 @@ RowSoftmax softmax(float* scores, size_t count) {
   const size_t padded = (count + kSoftmaxPadding - 1) / kSoftmaxPadding * kSoftmaxPadding;
   for (size_t i = count; i < padded; ++i) scores[i] = -HUGE_VALF;
   RowSoftmax row = {max_of(scores, padded), 0};
-  for (size_t i = 0; i < padded; i += kSoftmaxPadding) row.sum += exp_and_sum(scores + i, kSoftmaxPadding, row.max);
+  const float shift = softmax_shift(row.max);
+  for (size_t i = 0; i < padded; i += kSoftmaxPadding) row.sum += exp_and_sum(scores + i, kSoftmaxPadding, shift);
   return row;
 }
 

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 
 namespace quire {
+
+/// What is subtracted from logits before the exponential: their maximum, or 0 where that is -inf and the difference NaN.
+inline float softmax_shift(float max) { return max == -std::numeric_limits<float>::infinity() ? 0.0F : max; }
 
 struct RowSoftmax {
   float max, sum;
