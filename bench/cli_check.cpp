@@ -87,7 +87,11 @@ int run_self_test_command(const std::vector<std::string>& args) {
   catch_interrupts();
   ProgressLine progress(!parsed->options.quiet, {1.0});
   progress.begin(0, "self-test");
-  return run_self_test(parsed->options.test, stdout, progress.events());
+  const auto print = [&](const std::string& text) {
+    progress.clear();
+    print_out(text);
+  };
+  return run_self_test(parsed->options.test, print, progress.events());
 }
 
 }  // namespace quire::bench

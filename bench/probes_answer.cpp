@@ -80,13 +80,15 @@ double answer_group(const Case& c, int64_t b, int64_t kv_head, ExactAnswer& answ
   }
   double gap = kInfinity;
   for (size_t t = 0; t < tokens.size(); ++t) {
-    to_f32(spec.kv_dtype, tokens[t].value, row.data(), spec.head_dim);
+    bool widened = false;
     for (size_t g = 0; g < queries.size(); ++g) {
       const double below = highest[g] - logits[t * queries.size() + g];
       if (below > 0) {
         gap = std::min(gap, below);
         continue;
       }
+      if (!widened) to_f32(spec.kv_dtype, tokens[t].value, row.data(), spec.head_dim);
+      widened = true;
       const size_t answer_row = static_cast<size_t>(b * spec.num_heads + kv_head * group_size) + g;
       answer.count[answer_row] += 1;
       double* sum = answer.sum.data() + answer_row * row.size();

@@ -2,7 +2,8 @@
 // checks as an implementation does.
 #pragma once
 
-#include <cstdio>
+#include <functional>
+#include <string>
 
 #include "bench/job.h"
 
@@ -15,6 +16,7 @@ struct SelfTestOptions {
 
 /// Prints a line a problem as it goes, then the table of faults, and last whether all were caught. Returns the exit
 /// code: 0 where every fault was caught and every honest implementation right, 2 where not, 130 when interrupted.
-int run_self_test(const SelfTestOptions& options, std::FILE* out, const JobEvents& events);
+int run_self_test(const SelfTestOptions& options, const std::function<void(const std::string& text)>& print,
+                  const JobEvents& events);
 
 }  // namespace quire::bench
