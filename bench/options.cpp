@@ -79,8 +79,8 @@ Result<Parsed<CheckOptions>> parse_check_options(const std::vector<std::string>&
 
 Result<Parsed<SelfTestCommand>> parse_self_test_options(const std::vector<std::string>& args) {
   FlagParser parser("quire self-test",
-                    "Plants faults, one at a time, in real implementations and sees that the checker finds each, and that a\n"
-                    "crash or a hang costs its own row alone.",
+                    "Plants faults, one at a time, in real implementations and sees that the checker finds each, and\n"
+                    "that a crash or a hang costs its own row alone.",
                     "");
   Parsed<SelfTestCommand> parsed;
   RunFlags run;

@@ -25,10 +25,10 @@ std::string text_or_nothing(const std::optional<double>& value, const std::funct
   return value ? text(*value) : kNothing;
 }
 
-// Microseconds as milliseconds, in at most nine characters.
+// Microseconds as milliseconds; nine characters up to weeks.
 std::string milliseconds(double us) {
   const double ms = us * 1e-3;
-  return fmt::format("{:.{}f}", ms, ms < 999 ? 4 : 1);
+  return fmt::format("{:.{}f}", ms, ms < 999 ? 4 : ms < 999'999 ? 1 : 0);
 }
 
 std::string time_text(const char* key, const Row& row, const ReportInfo& info) {
@@ -36,7 +36,9 @@ std::string time_text(const char* key, const Row& row, const ReportInfo& info) {
 }
 
 std::string percent_text(const char* key, const Row& row, const ReportInfo& info) {
-  return text_or_nothing(number(key, row, info), [](double share) { return fmt::format("{:.0f}%", share * 100); });
+  return text_or_nothing(number(key, row, info), [](double share) {
+    return fmt::format("{:.{}f}%", share * 100, share < 0.0995 ? 1 : 0);
+  });
 }
 
 // Half the confidence interval of the leading time, as a share of its median.
@@ -50,7 +52,9 @@ std::string interval_text(const Row& row, const ReportInfo& info) {
 }
 
 std::string rate_text(const Row& row, const ReportInfo& info) {
-  return text_or_nothing(number("gb_per_s", row, info), [](double rate) { return fmt::format("{:.1f}", rate); });
+  return text_or_nothing(number("gb_per_s", row, info), [](double rate) {
+    return fmt::format("{:.{}f}", rate, rate < 999 ? 1 : 0);
+  });
 }
 
 std::vector<TableColumn> table_columns(const ReportInfo& info) {
@@ -80,6 +84,12 @@ std::vector<TableColumn> table_columns(const ReportInfo& info) {
 }
 
 constexpr size_t kNameWidth = 16;
+
+// Refusals of the library name the implementation themselves.
+std::string reason_text(const Row& row) {
+  const std::string name = row.implementation + ": ";
+  return row.reason.rfind(name, 0) == 0 ? row.reason.substr(name.size()) : row.reason;
+}
 
 std::string colored(const std::string& text, const std::string& verdict, TableStyle style) {
   if (!style.color || verdict == "yes") return text;
@@ -124,7 +134,7 @@ std::string shape_lines(const Workload& workload) {
   return lines + '\n';
 }
 
-// "stopped by ci after 37 rounds", or how the rows differ.
+// "37 rounds (stopped by ci)", or how the rows differ.
 std::string stop_text(const std::vector<Row>& rows, const ReportInfo& info) {
   std::map<std::string, size_t> stops;  // by what -> most samples
   for (const Row& row : rows) {
@@ -135,7 +145,7 @@ std::string stop_text(const std::vector<Row>& rows, const ReportInfo& info) {
   }
   std::string text;
   for (const auto& [by, samples] : stops) {
-    text += fmt::format("{}stopped by {} after {} rounds", text.empty() ? "" : ", ", by, samples);
+    text += fmt::format("{}{} rounds (stopped by {})", text.empty() ? "" : ", ", samples, by);
   }
   return text;
 }
@@ -150,7 +160,7 @@ std::string floor_lines(const std::vector<Row>& rows, const ReportInfo& info) {
   }
   text = wrapped(text + "; " + stop_text(rows, info) + '.', 0);
   if (const std::optional<Floors>& floors = measured->floors) {
-    text += wrapped(fmt::format("Floors: read {} ms, {:.1f} GB/s ({}); paged read {} ms ({}); multiply-adds {} ms.",
+    text += wrapped(fmt::format("Floors: read {} ms, {:.1f} GB/s ({}); paged read {} ms ({}); FMA {} ms.",
                                 milliseconds(floors->floor_us.median), bytes / floors->floor_us.median * 1e-3,
                                 floors->best_stream, milliseconds(floors->paged_floor_us.median), floors->best_paged,
                                 milliseconds(floors->fma_floor_us)),
@@ -198,7 +208,7 @@ std::string table_of_point(const std::vector<Row>& rows, const ReportInfo& info,
     }
     trim_right(line);
     text += line + '\n';
-    if (row.verdict != "yes") notes += wrapped(row.implementation + ": " + row.verdict + ": " + row.reason, 2);
+    if (row.verdict != "yes") notes += wrapped(row.implementation + ": " + row.verdict + ": " + reason_text(row), 2);
     if (row.timing && row.timing->impossible) {
       notes += wrapped(row.implementation + ": IMPOSSIBLE: less time than reading its bytes takes; no speedup", 2);
     }
