@@ -82,39 +82,40 @@ class JobRun {
     Clock::time_point call_seen = Clock::now();  // when the call that is running was first seen
     while (!worker.ended()) {
       const std::optional<std::string> line = worker.read_line(kPollMilliseconds);
-      if (line.has_value()) take(*line);
-      if (events_.tick) events_.tick();
+      if (line.has_value()) take_row(*line);
+      report(monitor.activity());
       if (interrupted() || names_due().empty()) return std::nullopt;
-      const int64_t running = monitor.running.load(std::memory_order_relaxed);
-      const uint64_t calls_now = monitor.calls.load(std::memory_order_relaxed);
-      if (line.has_value() || running == CallMonitor::kNone || calls_now != calls) call_seen = Clock::now();
-      calls = calls_now;
+      const int64_t running = monitor.running();
+      if (running == CallMonitor::kNone || monitor.calls() != calls) call_seen = Clock::now();
+      calls = monitor.calls();
       if (Clock::now() - call_seen > std::chrono::duration<double>(timeout_s_)) {
         return Failure{
             .culprit = running, .verdict = "TIMEOUT", .reason = fmt::format("no return within {:g} s", timeout_s_)};
       }
     }
     const WorkerProcess::Death death = worker.wait_for_death();
-    const int64_t running = monitor.running.load(std::memory_order_relaxed);
+    const int64_t running = monitor.running();
     const std::string where = running == CallMonitor::kNone ? "the worker died between calls: " : "";
     return Failure{
         .culprit = running, .verdict = "CRASH", .reason = where + death.cause, .from_outside = death.from_outside};
   }
 
-  // One line of a worker: {"progress": text} or {"row": row}.
-  void take(const std::string& line) {
-    const nlohmann::json message = nlohmann::json::parse(line, nullptr, false);
-    if (const auto text = message.find("progress"); text != message.end() && text->is_string()) {
-      if (events_.progress) events_.progress(text->get<std::string>());
-    } else if (const auto row = message.find("row"); row != message.end()) {
-      if (Result<Row> read = row_from_json(*row); read.ok()) rows_[read->implementation] = std::move(*read);
-    }
+  void take_row(const std::string& line) {
+    Result<Row> row = row_from_json(nlohmann::json::parse(line, nullptr, false));
+    if (row.ok()) rows_[row->implementation] = std::move(*row);
+  }
+
+  void report(std::string activity) {
+    if (events_.progress && activity != activity_) events_.progress(activity);
+    activity_ = std::move(activity);
+    if (events_.tick) events_.tick();
   }
 
   const Job& job_;
   double timeout_s_;
   const JobEvents& events_;
   int64_t kv_bytes_;
+  std::string activity_;  // as last reported
   std::map<std::string, Row> rows_;  // by implementation
 };
 

@@ -23,30 +23,9 @@
 namespace quire::bench {
 namespace {
 
-constexpr int kSets = 3;  // of inputs: a result kept from one is not right for the next
-
-// Lines to the parent.
-class Results {
- public:
-  void row(const Row& row) const { send({{"row", to_json(row)}}); }
-
-  // At most a few a second: each wakes the parent, which takes processor time from what is measured.
-  void progress(const std::string& text) {
-    constexpr double kIntervalUs = 250'000;
-    if (now_us() - last_progress_us_ < kIntervalUs) return;
-    last_progress_us_ = now_us();
-    send({{"progress", text}});
-  }
-
- private:
-  void send(const nlohmann::json& message) const {
-    // Failure means that the parent is gone, and with it the reason to go on.
-    if (!write_all(out_, message.dump() + '\n').ok()) _exit(1);
-  }
-
-  FileDescriptor out_{kWorkerResults};
-  double last_progress_us_ = 0;
-};
+// Sets of inputs, between which a result that is kept from one is not right for the next.
+constexpr int kCheckedSets = 2;
+constexpr int kMeasuredSets = 3;
 
 class Worker : private CallObserver {
  public:
@@ -63,7 +42,7 @@ class Worker : private CallObserver {
   }
 
   void run() {
-    results_.progress("generating inputs and their references");
+    monitor_.set_activity("generating inputs and their references");
     Result<Checker> checker = create_checker();
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (checker.ok()) prepare_subject(i, checker->sets().front().spec);
@@ -78,7 +57,8 @@ class Worker : private CallObserver {
   void finish(Row& row, const char* verdict, const std::string& reason) {
     row.verdict = verdict;
     row.reason = reason;
-    results_.row(row);
+    // Failure means that the parent is gone, and with it the reason to go on.
+    if (!write_all(results_, to_json(row).dump() + '\n').ok()) _exit(1);
   }
 
   void skip(Row& row, const std::string& reason) { finish(row, "SKIP", reason); }
@@ -93,11 +73,12 @@ class Worker : private CallObserver {
   }
 
   Result<Checker> create_checker() {
-    constexpr int kCases = kSets + 1;  // and the probes'
-    if (const std::string reason = shortage("this problem", kCases * case_bytes(job_.workload)); !reason.empty()) {
+    const int sets = job_.measure.has_value() ? kMeasuredSets : kCheckedSets;
+    const int64_t bytes = (sets + 1) * case_bytes(job_.workload);  // the checker has one more case, the probes'
+    if (const std::string reason = shortage("this problem", bytes); !reason.empty()) {
       return Status(StatusCode::kInternal, reason);
     }
-    return Checker::create(job_.workload, kSets, pool_.executor());
+    return Checker::create(job_.workload, sets, pool_.executor());
   }
 
   const Implementation* find(const std::string& name) const {
@@ -183,9 +164,9 @@ class Worker : private CallObserver {
     }
   }
 
-  // CallObserver: progress for the parent, the monitor, and the time of each first call, which is in no other statistics.
+  // CallObserver: the monitor, and the time of each first call, which is in no other statistics.
   void prepare(size_t subject, const std::string& purpose) override {
-    results_.progress(purpose + ": " + rows_[row_of_subject_[subject]].implementation);
+    monitor_.set_activity(purpose + ": " + rows_[row_of_subject_[subject]].implementation);
   }
   void begin(size_t subject) override {
     monitor_.begin(static_cast<int64_t>(row_of_subject_[subject]));
@@ -199,7 +180,7 @@ class Worker : private CallObserver {
 
   const Job& job_;
   CallMonitor& monitor_;
-  Results results_;
+  FileDescriptor results_{kWorkerResults};
   PinnedPool pool_;
   std::vector<Row> rows_;
   std::vector<std::optional<double>> first_call_us_;  // of each row

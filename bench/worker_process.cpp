@@ -21,24 +21,33 @@ Status system_error(const char* call, int error) {
   return {StatusCode::kInternal, std::string(call) + ": " + std::strerror(error)};
 }
 
+constexpr int kWorkerDescriptors = 5;  // the standard ones and two more
+
 // The parent's ends of everything; the worker gets copies under fixed numbers.
 struct Channels {
   FileDescriptor job, results_read, results_write, errors_read, errors_write, monitor;
 };
 
+// The same file under a number that no descriptor of a worker has, so that no copy made for one overwrites another's
+// source.
+FileDescriptor out_of_the_way(FileDescriptor file) {
+  return FileDescriptor(fcntl(file.get(), F_DUPFD_CLOEXEC, kWorkerDescriptors));
+}
+
 Status open_pipe(FileDescriptor& read_end, FileDescriptor& write_end) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return system_error("pipe2", errno);
   read_end = FileDescriptor(ends[0]);
-  write_end = FileDescriptor(ends[1]);
+  write_end = out_of_the_way(FileDescriptor(ends[1]));
+  if (!write_end.is_open()) return system_error("fcntl", errno);
   // The parent polls; it must never wait inside read().
   if (fcntl(read_end.get(), F_SETFL, O_NONBLOCK) != 0) return system_error("fcntl", errno);
   return {};
 }
 
 Status open_channels(const std::string& job, Channels& channels) {
-  channels.job = FileDescriptor(memfd_create("quire-job", MFD_CLOEXEC));
-  channels.monitor = FileDescriptor(memfd_create("quire-monitor", MFD_CLOEXEC));
+  channels.job = out_of_the_way(FileDescriptor(memfd_create("quire-job", MFD_CLOEXEC)));
+  channels.monitor = out_of_the_way(FileDescriptor(memfd_create("quire-monitor", MFD_CLOEXEC)));
   if (!channels.job.is_open() || !channels.monitor.is_open()) return system_error("memfd_create", errno);
   if (Status s = write_all(channels.job, job); !s.ok()) return s;
   if (lseek(channels.job.get(), 0, SEEK_SET) != 0) return system_error("lseek", errno);
@@ -65,13 +74,11 @@ Result<pid_t> spawn(const Channels& channels) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
-  // Sources may themselves bear the numbers 0..4; moving them up first keeps each dup2 from overwriting the next one.
-  constexpr int kFirstFree = 200;
-  const int sources[] = {channels.job.get(), channels.errors_write.get(), channels.errors_write.get(),
-                         channels.results_write.get(), channels.monitor.get()};
-  for (int i = 0; i < 5; ++i) posix_spawn_file_actions_adddup2(&actions, sources[i], kFirstFree + i);
-  for (int i = 0; i < 5; ++i) posix_spawn_file_actions_adddup2(&actions, kFirstFree + i, i);
-  for (int i = 0; i < 5; ++i) posix_spawn_file_actions_addclose(&actions, kFirstFree + i);
+  const int sources[kWorkerDescriptors] = {channels.job.get(), channels.errors_write.get(),
+                                           channels.errors_write.get(), channels.results_write.get(),
+                                           channels.monitor.get()};
+  static_assert(kWorkerResults == 3 && kWorkerMonitor == 4);
+  for (int i = 0; i < kWorkerDescriptors; ++i) posix_spawn_file_actions_adddup2(&actions, sources[i], i);
   // A group of its own: Ctrl-C reaches the parent alone, which then ends its worker.
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
 

@@ -1,4 +1,4 @@
-// One worker: this tool run again by exec, with a job on its standard input and lines of JSON coming back.
+// One worker: this tool run again by exec, with a job on its standard input and rows coming back.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 namespace quire::bench {
 
 /// File descriptors of a worker besides its standard input (the job).
-inline constexpr int kWorkerResults = 3;  // lines of JSON
+inline constexpr int kWorkerResults = 3;  // where it writes rows, a line of JSON each
 inline constexpr int kWorkerMonitor = 4;  // the CallMonitor's memory
 
 class WorkerProcess {
