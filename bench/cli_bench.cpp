@@ -146,7 +146,7 @@ class BenchRun {
   void run_points() {
     std::vector<double> weights;
     // A point's time has a part that grows with its data and one that does not.
-    for (const Workload& point : options_.points) weights.push_back(input_bytes(point) + 64e6);
+    for (const Workload& point : options_.points) weights.push_back(data_bytes(point) + 64e6);
     ProgressLine progress(!options_.quiet, weights);
     const size_t rows_per_point = options_.implementations.size();
     for (size_t i = 0; i < options_.points.size() && goes_on(); ++i) {

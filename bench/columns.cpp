@@ -39,7 +39,7 @@ Cell rate(const Row& row, const ReportInfo& info) {
   return static_cast<double>(row.kv_bytes) / series->us.median * 1e-3;
 }
 
-// The floors of a point; none where only hot times were taken, for the reads that make them are cold.
+// The floors of a point; none where memory was short for what is read.
 const Interval* floor(const Row& row) {
   return row.floors && !row.floors->best_stream.empty() ? &row.floors->floor_us : nullptr;
 }

@@ -72,24 +72,24 @@ Result<std::vector<Workload>> sweep(const Workload& base, const std::vector<Axis
   return points;
 }
 
-double input_bytes(const Workload& w) {
+double data_bytes(const Workload& w) {
   const double block = static_cast<double>(w.block_size) * static_cast<double>(w.num_kv_heads) *
                        static_cast<double>(w.head_dim) * static_cast<double>(size_of(w.kv_dtype));
   const double row = static_cast<double>(w.num_heads) * static_cast<double>(w.head_dim) * static_cast<double>(size_of(w.dtype));
   const double table_entry = 4;
-  return kInputSets * (blocks_in(w) * (2 * block + table_entry) + static_cast<double>(w.batch_size) * 2 * row);
+  return kCases * (blocks_in(w) * (2 * block + table_entry) + static_cast<double>(w.batch_size) * 2 * row);
 }
 
 Status check_points(const std::vector<Workload>& points, int64_t memory_bytes) {
   for (const Workload& w : points) {
     if (w.seq_len > kMaxInt32) return invalid(fmt::format("--seq-lens: {} is more than {}", w.seq_len, kMaxInt32));
-    if (const double bytes = input_bytes(w); bytes > static_cast<double>(memory_bytes)) {
+    if (const double bytes = data_bytes(w); bytes > static_cast<double>(memory_bytes)) {
       std::string shape;
       for (const char* name : {"batch_size", "seq_len", "num_kv_heads", "head_dim", "block_size"}) {
         shape += (shape.empty() ? "" : " ") + flag_and_value(w, name);
       }
-      return invalid(fmt::format("{}: {} input sets take {}, more than the {} of memory available", shape, kInputSets,
-                                 byte_text(bytes), byte_text(static_cast<double>(memory_bytes))));
+      return invalid(fmt::format("{}: needs {}, the cache {} times, more than the {} of memory available", shape,
+                                 byte_text(bytes), kCases, byte_text(static_cast<double>(memory_bytes))));
     }
     if (blocks_in(w) > static_cast<double>(kMaxInt32)) {
       return invalid(fmt::format("{} {} {}: more than {} blocks", flag_and_value(w, "batch_size"),

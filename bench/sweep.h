@@ -21,9 +21,9 @@ struct Axis {
 Result<std::vector<Workload>> sweep(const Workload& base, const std::vector<Axis>& axes);
 inline constexpr int64_t kMaxPoints = 10'000;
 
-/// Bytes of input data a point needs: kInputSets sets of query, cache, table and output. Infinite sizes are possible.
-double input_bytes(const Workload& workload);
-inline constexpr int kInputSets = 3;  // inputs rotate between repetitions
+/// Bytes of the data that a worker makes for a point: kCases times query, K, V, table and output. May be infinite.
+double data_bytes(const Workload& workload);
+inline constexpr int kCases = 4;  // three sets of inputs, which rotate between samples, and the probes'
 
 /// Ok where each point is a legal problem that fits into `memory_bytes`. Errors name flags and values.
 Status check_points(const std::vector<Workload>& points, int64_t memory_bytes);

@@ -165,7 +165,7 @@ TEST(BenchOptions, refuse_more_threads_than_there_are) {
 TEST(BenchOptions, refuse_a_cache_larger_than_memory) {
   const std::string message = bench_error("--batch-sizes 1 1m --seq-lens 1m");
   EXPECT_THAT(message, StartsWith("--batch-sizes 1048576 --seq-lens 1048576 "));
-  EXPECT_THAT(message, HasSubstr("13.5 PB"));
+  EXPECT_THAT(message, HasSubstr("18.0 PB"));
 }
 
 TEST(CheckOptions, choose_types_and_cases) {

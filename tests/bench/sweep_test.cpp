@@ -93,7 +93,7 @@ TEST(CheckPoints, refuses_a_cache_larger_than_memory_and_says_both_sizes) {
   w.seq_len = 32'768;
   const std::string message = check_points({w}, 16'000'000'000).message();
   EXPECT_THAT(message, HasSubstr("--batch-sizes 1024 --seq-lens 32768"));
-  EXPECT_THAT(message, HasSubstr("412 GB"));  // 3 sets of 2 * 1024 * 32768 * 8 * 128 * 2 bytes
+  EXPECT_THAT(message, HasSubstr("550 GB"));  // 4 times 2 * 1024 * 32768 * 8 * 128 * 2 bytes
   EXPECT_THAT(message, HasSubstr("16.0 GB"));
 }
 
