@@ -89,8 +89,9 @@ void Checker::check_set(size_t set, const std::vector<Subject>& subjects, CallOb
   }
 }
 
-void Checker::run_probe(const Probe& probe, int round, const std::vector<Subject>& subjects,
-                        CallObserver& observer, std::vector<Verdict>& verdicts) {
+void Checker::run_probe(const Probe& probe, int round, const std::vector<Subject>& subjects, CallObserver& observer,
+                        std::vector<Verdict>& verdicts) {
+  if (std::none_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.right; })) return;
   Case& c = probe_case_->problem();
   probe.write(*probe_case_, round);
   const ExactAnswer answer = answer_exactly(c, *executor_);
@@ -105,8 +106,7 @@ void Checker::run_probe(const Probe& probe, int round, const std::vector<Subject
   }
 }
 
-std::vector<Verdict> Checker::check(const std::vector<Subject>& subjects, CheckDepth depth,
-                                    CallObserver& observer) {
+std::vector<Verdict> Checker::check(const std::vector<Subject>& subjects, CheckDepth depth, CallObserver& observer) {
   std::vector<Verdict> verdicts(subjects.size());
   if (!sets_.empty()) check_set(0, subjects, observer, verdicts);
   for (const Probe& probe : probes_for(workload_, depth)) {

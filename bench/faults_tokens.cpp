@@ -1,4 +1,5 @@
-// Faults of the wrong tokens: the honest kernel on falsified tables, lengths, heads or scale.
+// Faults of the wrong tokens: the honest kernel on falsified tables, lengths, heads or scale. Where one sequence is
+// enough, it is the longest, where a single token counts least.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -13,31 +14,35 @@ Status needs_two_sequences(const AttentionSpec& spec) {
   return honest_supports(spec);
 }
 
+int64_t longest_sequence(const AttentionSpec& spec, const AttentionArgs& args) {
+  return std::max_element(args.context_lens, args.context_lens + spec.batch_size) - args.context_lens;
+}
+
 Status drop_last_token(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {
   EditedTables tables(spec, args);
-  for (int64_t b = 0; b < spec.batch_size; ++b) tables.length(b) = std::max(0, tables.length(b) - 1);
+  int32_t& length = tables.length(longest_sequence(spec, args));
+  length = std::max(0, length - 1);
   return tables.run(spec, args, execution);
 }
 
-// One token too many. Where it lies in a further block, that is what the table's next entry names, forced into the
-// cache.
+// One token too many: the next slot, or, where the last block is full, a slot of whatever block the next table entry
+// names, forced into the cache.
 Status read_past_the_end(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {
   EditedTables tables(spec, args);
-  for (int64_t b = 0; b < spec.batch_size; ++b) {
-    if (tables.length(b) == 0) continue;
-    const int64_t next = tables.length(b) / spec.block_size;
-    if (tables.length(b) % spec.block_size == 0) {
-      const int64_t stale = args.block_tables[b * spec.block_tables_stride + next];
-      tables.entry(b, next) = static_cast<int32_t>(std::clamp<int64_t>(stale, 0, spec.num_blocks - 1));
-    }
-    tables.length(b) += 1;
+  const int64_t b = longest_sequence(spec, args);
+  const int64_t next = tables.length(b) / spec.block_size;
+  if (tables.length(b) % spec.block_size == 0) {
+    const int64_t stale = args.block_tables[b * spec.block_tables_stride + next];
+    tables.entry(b, next) = static_cast<int32_t>(std::clamp<int64_t>(stale, 0, spec.num_blocks - 1));
   }
+  tables.length(b) += 1;
   return tables.run(spec, args, execution);
 }
 
 Status drop_block(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {
   EditedTables tables(spec, args);
-  tables.entry(0, tables.live_blocks(0) / 2) = -1;
+  const int64_t b = longest_sequence(spec, args);
+  tables.entry(b, tables.live_blocks(b) / 2) = -1;
   return tables.run(spec, args, execution);
 }
 
@@ -48,9 +53,9 @@ Status needs_full_block(const AttentionSpec& spec) {
 
 Status double_block(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {
   EditedTables tables(spec, args);
-  for (int64_t b = 0; b < spec.batch_size; ++b) {
-    const int64_t live = tables.live_blocks(b);
-    if (live < 2) continue;
+  const int64_t b = longest_sequence(spec, args);
+  const int64_t live = tables.live_blocks(b);
+  if (live >= 2) {
     const int64_t doubled = (live - 1) / 2;  // not the last: full
     for (int64_t i = live; i > doubled; --i) tables.entry(b, i) = tables.entry(b, i - 1);
     tables.length(b) += static_cast<int32_t>(spec.block_size);
@@ -60,13 +65,16 @@ Status double_block(const AttentionSpec& spec, const AttentionArgs& args, const 
 
 Status take_block_of_another(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {
   EditedTables tables(spec, args);
-  if (tables.live_blocks(1) > 0) tables.entry(0, 0) = tables.entry(1, 0);
+  const int64_t b = longest_sequence(spec, args);
+  const int64_t other = b == 0 ? 1 : 0;
+  if (tables.live_blocks(other) > 0) tables.entry(b, 0) = tables.entry(other, 0);
   return tables.run(spec, args, execution);
 }
 
 Status ignore_last_quarter(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution) {
   EditedTables tables(spec, args);
-  for (int64_t b = 0; b < spec.batch_size; ++b) tables.length(b) -= tables.length(b) / 4;
+  int32_t& length = tables.length(longest_sequence(spec, args));
+  length -= length / 4;
   return tables.run(spec, args, execution);
 }
 
@@ -150,9 +158,9 @@ constexpr Implementation kFaults[] = {
     fault("last-token-dropped", "reads one token less", drop_last_token),
     fault("token-past-the-end", "reads one token more", read_past_the_end),
     fault("block-dropped", "leaves out one block", drop_block),
-    fault("block-doubled", "counts one block of each sequence twice", double_block, needs_full_block),
+    fault("block-doubled", "counts one block twice", double_block, needs_full_block),
     fault("block-of-another", "reads another sequence's first block", take_block_of_another, needs_two_sequences),
-    fault("last-quarter-ignored", "reads three quarters of each sequence", ignore_last_quarter),
+    fault("last-quarter-ignored", "reads three quarters of a sequence", ignore_last_quarter),
     fault("neighbouring-head", "reads the next KV head", read_neighbouring_head, needs_two_kv_heads),
     fault("table-rows-swapped", "reads each other's tokens in two sequences", swap_table_rows, needs_two_sequences),
     fault("narrow-offset", "loses the top bit of each block id", narrow_offset, needs_two_blocks),
