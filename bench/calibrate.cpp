@@ -10,6 +10,7 @@
 #include "bench/cold.h"
 #include "bench/environment.h"
 #include "bench/limits.h"
+#include "bench/parallel.h"
 #include "bench/pinned_pool.h"
 #include "bench/stats.h"
 
@@ -33,13 +34,17 @@ ReadCalibration calibrate_reads(std::span<const Piece> pieces, bool cold, Execut
   for (const ReadKernel& kernel : read_kernels()) {
     reads.emplace_back(kernel.name, kernel, pieces, executor.num_threads(), executor);
   }
+  Evictor evictor(executor);
   const int64_t samples = std::clamp(kBytesPerKernel / result.bytes, kFewestSamples, kMostSamples);
   for (int64_t sample = 0; sample < samples && !interrupted(); ++sample) {
     if (progress) progress(fmt::format("reading {} MiB {}", result.bytes >> 20, cold ? "cold" : "hot"));
     for (const ThreadedRead& read : reads) {
-      if (cold) evict(pieces, executor);
-      else read.run();
-      wake(executor);
+      if (cold) {
+        evictor.evict(pieces);
+      } else {
+        read.run();
+        on_every_thread(executor, [](int64_t) {});
+      }
       const double start = now_us();
       read.run();
       result.reads[read.name()].samples_us.push_back(now_us() - start);
@@ -57,7 +62,7 @@ Interval time_handover(Executor& executor, std::chrono::microseconds pause) {
   for (int i = 0; i < 101; ++i) {
     std::this_thread::sleep_for(pause);
     const double start = now_us();
-    wake(executor);
+    on_every_thread(executor, [](int64_t) {});
     samples.push_back(now_us() - start);
   }
   return median_interval(samples);
@@ -78,7 +83,7 @@ Calibration calibrate(int threads, const Progress& progress) {
   PinnedPool pool(threads);
   Calibration result;
   result.threads = pool.executor().num_threads();
-  result.eviction_method = eviction_method();
+  result.eviction_method = Evictor::method();
   result.clock_us = time_clock();
   result.handover_us = time_handover(pool.executor(), std::chrono::microseconds(0));
   result.wake_us = time_handover(pool.executor(), std::chrono::milliseconds(2));

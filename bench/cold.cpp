@@ -16,81 +16,89 @@
 namespace quire::bench {
 namespace {
 
-// Bytes one task evicts: enough to be worth handing to a thread.
-constexpr size_t kBytesPerTask = size_t{1} << 20;
-
+// flush_lines(begin, end) flushes the lines that begin, begin + kLine ... lie in from all caches of the machine, and
+// returns when that is done.
 #if defined(__x86_64__)
 
-constexpr size_t kLine = 64;
+constexpr bool kCanFlush = true;
+constexpr uintptr_t kLine = 64;
 
 bool has_clflushopt() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  static const bool has = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & (1U << 23)) != 0;
+  constexpr unsigned kBit = 1U << 23;  // of EBX, leaf 7
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  static const bool has = __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (ebx & kBit) != 0;
   return has;
 }
 
-__attribute__((target("clflushopt"))) void flush_unordered(const std::byte* begin, const std::byte* end) {
-  for (const std::byte* line = begin; line < end; line += kLine) _mm_clflushopt(const_cast<std::byte*>(line));
+// The instruction that need not wait for others of its kind: several times as fast.
+__attribute__((target("clflushopt"))) void flush_unordered(uintptr_t begin, uintptr_t end) {
+  for (uintptr_t line = begin; line < end; line += kLine) _mm_clflushopt(reinterpret_cast<void*>(line));
+}
+
+void flush_lines(uintptr_t begin, uintptr_t end) {
+  if (has_clflushopt()) {
+    flush_unordered(begin, end);
+  } else {
+    for (uintptr_t line = begin; line < end; line += kLine) _mm_clflush(reinterpret_cast<void*>(line));
+  }
   _mm_mfence();
 }
 
-void flush_lines(const std::byte* begin, const std::byte* end) {
-  if (has_clflushopt()) return flush_unordered(begin, end);
-  for (const std::byte* line = begin; line < end; line += kLine) _mm_clflush(line);
-  _mm_mfence();
-}
-
-const char* method() { return has_clflushopt() ? "clflushopt" : "clflush"; }
+const char* flush_name() { return has_clflushopt() ? "clflushopt" : "clflush"; }
 
 #elif defined(__aarch64__)
 
-constexpr size_t kLine = 64;  // the smallest in use; a longer line is then flushed twice
+constexpr bool kCanFlush = true;
+constexpr uintptr_t kLine = 64;  // the shortest in use; a longer one is flushed twice
 
-void flush_lines(const std::byte* begin, const std::byte* end) {
-  for (const std::byte* line = begin; line < end; line += kLine) asm volatile("dc civac, %0" : : "r"(line) : "memory");
+void flush_lines(uintptr_t begin, uintptr_t end) {
+  for (uintptr_t line = begin; line < end; line += kLine) asm volatile("dc civac, %0" : : "r"(line) : "memory");
   asm volatile("dsb sy" : : : "memory");
 }
 
-const char* method() { return "dc civac"; }
+const char* flush_name() { return "dc civac"; }
 
 #else
-#define QUIRE_NO_CACHE_LINE_FLUSH
 
-const char* method() { return "reading twice the last-level cache"; }
+constexpr bool kCanFlush = false;
+constexpr uintptr_t kLine = 64;
+
+void flush_lines(uintptr_t /*begin*/, uintptr_t /*end*/) {}
+
+const char* flush_name() { return "reading"; }
 
 #endif
 
-#ifdef QUIRE_NO_CACHE_LINE_FLUSH
-
-void displace_everything(Executor& executor) {
-  const int64_t reported = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  static const HostBuffer buffer = allocate_written(2 * std::max(reported, int64_t{64} << 20), executor);
-  ThreadedRead("", read_kernels().front(), std::vector<Piece>{{buffer.data(), buffer.bytes()}}, 1, executor).run();
+// Of what each thread reads: twice its private cache, or, where nothing can be flushed, twice the last one.
+int64_t displacing_bytes() {
+  constexpr int64_t kLeastPrivate = int64_t{1} << 20, kLeastLast = int64_t{64} << 20;
+  return kCanFlush ? 2 * std::max<int64_t>(kLeastPrivate, sysconf(_SC_LEVEL2_CACHE_SIZE))
+                   : 2 * std::max<int64_t>(kLeastLast, sysconf(_SC_LEVEL3_CACHE_SIZE));
 }
 
-#endif
+void flush(std::span<const Piece> pieces) {
+  for (const Piece& piece : pieces) {
+    const auto begin = reinterpret_cast<uintptr_t>(piece.data);
+    flush_lines(begin - begin % kLine, begin + piece.bytes);
+  }
+}
 
 }  // namespace
 
-const char* eviction_method() { return method(); }
+Evictor::Evictor(Executor& executor)
+    : executor_(executor), displacing_(allocate_written(executor.num_threads() * displacing_bytes(), executor)) {}
 
-void evict(std::span<const Piece> pieces, Executor& executor) {
-#ifdef QUIRE_NO_CACHE_LINE_FLUSH
-  (void)pieces;
-  displace_everything(executor);
-#else
-  size_t total = 0;
-  for (const Piece& piece : pieces) total += piece.bytes;
-  const size_t tasks = std::clamp<size_t>(total / kBytesPerTask, 1, std::max<size_t>(1, pieces.size()));
-  parallel_for(executor, static_cast<int64_t>(tasks), [&](int64_t task) {
-    const size_t begin = pieces.size() * static_cast<size_t>(task) / tasks;
-    const size_t end = pieces.size() * static_cast<size_t>(task + 1) / tasks;
-    for (const Piece& piece : pieces.subspan(begin, end - begin)) {
-      const auto misaligned = reinterpret_cast<uintptr_t>(piece.data) % kLine;
-      flush_lines(piece.data - misaligned, piece.data + piece.bytes);
-    }
+void Evictor::evict(std::span<const Piece> pieces) {
+  const std::vector<std::span<const Piece>> shares = split_evenly(pieces, executor_.num_threads());
+  parallel_for(executor_, executor_.num_threads(), [&](int64_t thread) { flush(shares[static_cast<size_t>(thread)]); });
+  // Not before all is flushed: what the flush itself brought in is to go too.
+  const size_t own_bytes = displacing_.bytes() / static_cast<size_t>(executor_.num_threads());
+  on_every_thread(executor_, [&](int64_t thread) {
+    const Piece own{displacing_.data() + static_cast<size_t>(thread) * own_bytes, own_bytes};
+    consume(read_kernels().front().read({&own, 1}));
   });
-#endif
 }
+
+const char* Evictor::method() { return flush_name(); }
 
 }  // namespace quire::bench

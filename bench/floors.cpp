@@ -1,7 +1,6 @@
 #include "bench/floors.h"
 
 #include "bench/clock.h"
-#include "bench/cold.h"
 #include "bench/stats.h"
 
 namespace quire::bench {
@@ -25,8 +24,8 @@ void summarise_reads(const std::vector<ThreadedRead>& reads, const std::vector<s
 
 }  // namespace
 
-FloorReads::FloorReads(const std::vector<Case>& sets, int64_t kv_bytes, Executor& executor)
-    : executor_(executor), buffer_(allocate_written(kv_bytes, executor)), contiguous_(pieces_of(buffer_), executor) {
+FloorReads::FloorReads(const std::vector<Case>& sets, int64_t kv_bytes, Executor& executor, Evictor& evictor)
+    : evictor_(evictor), buffer_(allocate_written(kv_bytes, executor)), contiguous_(pieces_of(buffer_), executor) {
   if (static_cast<int64_t>(buffer_.bytes()) < kv_bytes) contiguous_.reads.clear();
   for (const Case& c : sets) paged_.emplace_back(cut(paged_pieces(c), kReadPieceBytes), executor);
   contiguous_samples_.resize(contiguous_.reads.size());
@@ -37,8 +36,7 @@ void FloorReads::sample(size_t index, size_t set) {
   const bool paged = index >= contiguous_.reads.size();
   const size_t read = paged ? index - contiguous_.reads.size() : index;
   const Region& region = paged ? paged_[set] : contiguous_;
-  evict(region.pieces, executor_);
-  wake(executor_);
+  evictor_.evict(region.pieces);
   const double start = now_us();
   region.reads[read].run();
   (paged ? paged_samples_ : contiguous_samples_)[read].push_back(now_us() - start);

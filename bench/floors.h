@@ -7,15 +7,16 @@
 
 #include <vector>
 
-#include "bench/limits.h"
+#include "bench/cold.h"
 #include "bench/job.h"
+#include "bench/limits.h"
 
 namespace quire::bench {
 
 class FloorReads {
  public:
-  /// `sets` must outlive this. Where memory for the contiguous buffer is short, there is no floor, only a paged one.
-  FloorReads(const std::vector<Case>& sets, int64_t kv_bytes, Executor& executor);
+  /// `sets` and the others must outlive this. Where memory for the contiguous buffer is short, there is no floor, only a paged one.
+  FloorReads(const std::vector<Case>& sets, int64_t kv_bytes, Executor& executor, Evictor& evictor);
   FloorReads(const FloorReads&) = delete;
   FloorReads& operator=(const FloorReads&) = delete;
 
@@ -38,7 +39,7 @@ class FloorReads {
     std::vector<ThreadedRead> reads;
   };
 
-  Executor& executor_;
+  Evictor& evictor_;
   HostBuffer buffer_;
   Region contiguous_;
   std::vector<Region> paged_;                                        // of each set

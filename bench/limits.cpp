@@ -12,15 +12,16 @@ namespace {
 
 constexpr size_t kOneThreadBytes = size_t{4} << 20;
 
-// Results go here, so that no compiler can leave out what produced them.
 std::atomic<uint64_t> read_sink;
 std::atomic<float> multiply_sink;
 
 }  // namespace
 
+void consume(uint64_t value) { read_sink.fetch_add(value, std::memory_order_relaxed); }
+
 void ThreadedRead::run() const {
   parallel_for(*executor_, static_cast<int64_t>(runs_.size()), [&](int64_t i) {
-    read_sink.fetch_add(kernel_->read(runs_[static_cast<size_t>(i)]), std::memory_order_relaxed);
+    consume(kernel_->read(runs_[static_cast<size_t>(i)]));
   });
 }
 
@@ -34,20 +35,6 @@ std::vector<ThreadedRead> threaded_reads(std::span<const Piece> pieces, Executor
     reads.emplace_back(std::string(first.name) + "_one_thread", first, pieces, 1, executor);
   }
   return reads;
-}
-
-void wake(Executor& executor) {
-  // Each task waits for all others to have begun, which takes as many threads as there are tasks. The limit is for an
-  // executor that has fewer than it says.
-  constexpr double kPatienceUs = 1000;
-  const int threads = executor.num_threads();
-  const double start = now_us();
-  std::atomic<int> begun{0};
-  parallel_for(executor, threads, [&](int64_t) {
-    begun.fetch_add(1, std::memory_order_relaxed);
-    while (begun.load(std::memory_order_relaxed) < threads && now_us() - start < kPatienceUs) {
-    }
-  });
 }
 
 HostBuffer allocate_written(int64_t bytes, Executor& executor) {

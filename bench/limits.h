@@ -33,8 +33,8 @@ class ThreadedRead {
 /// bring, one of them also on the calling thread alone.
 std::vector<ThreadedRead> threaded_reads(std::span<const Piece> pieces, Executor& executor);
 
-/// Returns once every thread of the executor is awake, so that the next call finds none asleep.
-void wake(Executor& executor);
+/// Makes use of what a read kernel returns, so that no compiler leaves out what produced it.
+void consume(uint64_t value);
 
 /// Memory for reads: written once, since untouched pages all are one page of zeros. Empty where so much is not available.
 HostBuffer allocate_written(int64_t bytes, Executor& executor);

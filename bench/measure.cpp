@@ -9,6 +9,7 @@
 #include "bench/disturbance.h"
 #include "bench/floors.h"
 #include "bench/limits.h"
+#include "bench/parallel.h"
 #include "bench/stats.h"
 #include "bench/stopping.h"
 #include "bench/traffic.h"
@@ -43,7 +44,8 @@ class Measurement {
         executor_(executor),
         observer_(observer),
         traffic_(traffic_of(checker.sets().front())),
-        floor_reads_(checker.sets(), traffic_.kv_bytes, executor),
+        evictor_(executor),
+        floor_reads_(checker.sets(), traffic_.kv_bytes, executor, evictor_),
         cold_us_(subjects.size()),
         hot_us_(subjects.size()) {
     for (const Case& c : checker.sets()) read_by_calls_.push_back(pieces_read(c));
@@ -72,11 +74,11 @@ class Measurement {
  private:
   bool still_right(size_t subject) const { return subjects_[subject].wrong.empty(); }
 
-  // The time of one call. Before it, what must be in cache, and what must not, is the caller's to arrange.
+  // The time of one call. What must be in cache before it, what must not, and that all threads are awake is the caller's
+  // to arrange.
   double time_call(size_t subject, size_t set) {
     MeasuredSubject& measured = subjects_[subject];
     const Case& c = checker_.sets()[set];
-    wake(executor_);
     const int64_t switches = involuntary_switches();
     observer_.begin(subject);
     const double start = now_us();
@@ -97,7 +99,7 @@ class Measurement {
 
   double cold_sample(size_t subject, size_t set) {
     poison_output(checker_.sets()[set]);
-    evict(read_by_calls_[set], executor_);
+    evictor_.evict(read_by_calls_[set]);
     const double elapsed = time_call(subject, set);
     compare_output(subject, set);
     return elapsed;
@@ -106,6 +108,7 @@ class Measurement {
   double hot_sample(size_t subject, size_t set) {
     (void)time_call(subject, set);
     poison_output(checker_.sets()[set]);
+    on_every_thread(executor_, [](int64_t) {});
     const double elapsed = time_call(subject, set);
     compare_output(subject, set);
     return elapsed;
@@ -191,6 +194,7 @@ class Measurement {
   Executor& executor_;
   CallObserver& observer_;
   Traffic traffic_;
+  Evictor evictor_;
   FloorReads floor_reads_;
   std::vector<std::vector<Piece>> read_by_calls_;      // of each set: all that a call reads
   std::vector<std::vector<double>> cold_us_, hot_us_;  // [subject][sample]

@@ -3,11 +3,13 @@
 
 #include <gmock/gmock.h>
 
+#include <mutex>
 #include <set>
+#include <thread>
 
 #include "bench/disturbance.h"
 #include "bench/faults.h"
-#include "bench/limits.h"
+#include "bench/parallel.h"
 #include "bench/pinned_pool.h"
 
 namespace quire::bench {
@@ -203,10 +205,24 @@ TEST(PinnedPool, keeps_threads_apart_and_gives_the_mask_back) {
     EXPECT_EQ(pool.executor().num_threads(), threads);
     const cpu_set_t during = mask();
     EXPECT_EQ(CPU_COUNT(&during), 1);
-    wake(pool.executor());
   }
   const cpu_set_t after = mask();
   EXPECT_TRUE(CPU_EQUAL(&before, &after));
+}
+
+TEST(OnEveryThread, gives_each_task_a_thread_of_its_own) {
+  PinnedPool pool(0);
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  std::set<int64_t> indices;
+  on_every_thread(pool.executor(), [&](int64_t i) {
+    const std::lock_guard lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    indices.insert(i);
+  });
+  // Fewer threads only where one did not get a processor in time.
+  EXPECT_LE(threads.size(), static_cast<size_t>(pool.executor().num_threads()));
+  EXPECT_EQ(indices.size(), static_cast<size_t>(pool.executor().num_threads()));
 }
 
 TEST(Disturbance, counts_only_forward) {

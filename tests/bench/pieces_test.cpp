@@ -122,17 +122,17 @@ TEST(ReadKernels, take_an_empty_list) {
   for (const ReadKernel& kernel : read_kernels()) EXPECT_EQ(kernel.read({}), 0U) << kernel.name;
 }
 
-TEST(Evict, changes_no_byte) {
+TEST(Evictor, changes_no_byte) {
   ThreadPool pool(2);
   for (const Workload& w : irregular_workloads()) {
     const Result<Case> c = generate(w, 0, pool);
     const uint64_t hash = hash_inputs(*c, pool);
-    evict(paged_pieces(*c), pool);
+    Evictor(pool).evict(paged_pieces(*c));
     EXPECT_EQ(hash_inputs(*c, pool), hash);
   }
 }
 
-TEST(Evict, names_its_method) { EXPECT_STRNE(eviction_method(), ""); }
+TEST(Evictor, names_its_method) { EXPECT_STRNE(Evictor::method(), ""); }
 
 TEST(MultiplyAdds, are_counted_a_lane_each) {
   float sink = 0;
