@@ -6,18 +6,17 @@
 namespace quire::bench {
 
 MedianRanks median_ranks(size_t count) {
-  // P(X <= r) of Binomial(count, 1/2), term by term; in logarithms, as 2^-count leaves double's range.
-  const double log_all = -static_cast<double>(count) * std::log(2.0);
-  double log_term = log_all;  // of r = 0
-  double below = 0;           // P(X <= r - 1)
+  // P(X = i), in logarithms since 2^-count leaves the range of double, and P(X <= i).
+  double log_probability = -static_cast<double>(count) * std::log(2.0);
+  double cumulative = 0;
   size_t rank = 0;
-  for (size_t r = 1; 2 * r < count; ++r) {
-    below += std::exp(log_term);
-    if (2 * below > 0.05) break;
-    rank = r;
-    log_term += std::log(static_cast<double>(count - r + 1) / static_cast<double>(r));
+  for (size_t i = 0; 2 * i < count; ++i) {
+    cumulative += std::exp(log_probability);
+    if (2 * cumulative > 0.05) break;
+    rank = i;
+    log_probability += std::log(static_cast<double>(count - i) / static_cast<double>(i + 1));
   }
-  return rank == 0 ? MedianRanks{0, count - 1} : MedianRanks{rank - 1, count - rank};
+  return {rank, count - 1 - rank};
 }
 
 Interval median_interval(std::vector<double> samples) {
