@@ -26,7 +26,8 @@ constexpr int64_t kFewestSamples = 5, kMostSamples = 101;
 
 using Progress = std::function<void(const std::string& text)>;
 
-ReadCalibration calibrate_reads(std::span<const Piece> pieces, bool cold, Executor& executor, const Progress& progress) {
+ReadCalibration calibrate_reads(std::span<const Piece> pieces, bool cold, Executor& executor,
+                                const Progress& progress) {
   ReadCalibration result;
   result.bytes = static_cast<int64_t>(total_bytes(pieces));
   result.cold = cold;
@@ -91,7 +92,8 @@ Calibration calibrate(int threads, const Progress& progress) {
   result.multiply_adds_per_us = peak_multiply_adds_per_us(pool.executor());
   const HostBuffer buffer = allocate_written(std::min(kLargest, available_memory_bytes() / 2), pool.executor());
   for (int64_t bytes = kSmallest; bytes <= static_cast<int64_t>(buffer.bytes()); bytes *= kSizeStep) {
-    const std::vector<Piece> pieces = cut(std::vector<Piece>{{buffer.data(), static_cast<size_t>(bytes)}}, kReadPieceBytes);
+    const std::vector<Piece> pieces =
+        cut(std::vector<Piece>{{buffer.data(), static_cast<size_t>(bytes)}}, kReadPieceBytes);
     for (const bool cold : {true, false}) {
       ReadCalibration reads = calibrate_reads(pieces, cold, pool.executor(), progress);
       if (interrupted()) return result;

@@ -13,7 +13,7 @@ namespace quire::bench {
 /// Every read kernel at one size, contiguous memory.
 struct ReadCalibration {
   int64_t bytes = 0;
-  bool cold = false;                   // evicted before each read; else read once before, untimed
+  bool cold = false;                    // evicted before each read; else read once before, untimed
   std::map<std::string, Series> reads;  // by kernel
   std::string best;
 };

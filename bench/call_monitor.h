@@ -1,5 +1,5 @@
-// A page of memory that worker and parent share: what the worker is doing, and which implementation is being called right
-// now. Writing to it needs no system call, so that it disturbs no measurement, and it outlives a crash.
+// A page of memory that worker and parent share: what the worker is doing, and which implementation is being called
+// right now. Writing to it needs no system call, so that it disturbs no measurement, and it outlives a crash.
 #pragma once
 
 #include <sys/mman.h>

@@ -2,7 +2,8 @@
 //
 // Two limits. The floor reads as many bytes as the live keys and values have, from memory in one piece: no decode is
 // faster. The paged floor reads these very keys and values through the block table: what a kernel without arithmetic
-// would take. Each is the best of several read kernels, since which one is best differs by machine, size and block size.
+// would take. Each is the best of several read kernels, since which one is best differs by machine, size and block
+// size.
 #pragma once
 
 #include <vector>
@@ -15,7 +16,8 @@ namespace quire::bench {
 
 class FloorReads {
  public:
-  /// `sets` and the others must outlive this. Where memory for the contiguous buffer is short, there is no floor, only a paged one.
+  /// `sets` and the others must outlive this. Where memory for the contiguous buffer is short, there is no floor, only
+  /// a paged one.
   FloorReads(const std::vector<Case>& sets, int64_t kv_bytes, Executor& executor, Evictor& evictor);
   FloorReads(const FloorReads&) = delete;
   FloorReads& operator=(const FloorReads&) = delete;
@@ -42,7 +44,7 @@ class FloorReads {
   Evictor& evictor_;
   HostBuffer buffer_;
   Region contiguous_;
-  std::vector<Region> paged_;                                        // of each set
+  std::vector<Region> paged_;                                            // of each set
   std::vector<std::vector<double>> contiguous_samples_, paged_samples_;  // [read][sample]
 };
 

@@ -51,9 +51,9 @@ struct Timing {
   std::optional<Interval> cold_speedup, hot_speedup;
   double first_call_us = 0;  // outside all statistics
   int64_t workspace_bytes = 0;
-  std::string stopped_by;   // "ci", "budget", "iters" or "rounds" (the most there are)
-  bool impossible = false;  // faster than reading its bytes can be: the measurement is not to be trusted
-  bool from_cache = false;  // its rate is above the measured memory rate: the cache was read
+  std::string stopped_by;            // "ci", "budget", "iters" or "rounds" (the most there are)
+  bool impossible = false;           // faster than reading its bytes can be: the measurement is not to be trusted
+  bool from_cache = false;           // its rate is above the measured memory rate: the cache was read
   int64_t involuntary_switches = 0;  // while its samples were taken
 };
 
@@ -76,9 +76,9 @@ struct Row {
   std::string verdict;  // "yes", "NO", "CRASH", "TIMEOUT" or "SKIP"
   std::string reason;   // why, where the verdict is not "yes"
   std::optional<double> max_err, rel_l2, lse_err;
-  int64_t kv_bytes = 0;           // that decode must read: live tokens' keys and values
-  std::optional<Timing> timing;   // only where the verdict is "yes"
-  std::optional<Floors> floors;   // the point's; the same in each of its rows
+  int64_t kv_bytes = 0;          // that decode must read: live tokens' keys and values
+  std::optional<Timing> timing;  // only where the verdict is "yes"
+  std::optional<Floors> floors;  // the point's; the same in each of its rows
 };
 
 /// Told of progress while a job runs; either may be empty.
@@ -87,13 +87,13 @@ struct JobEvents {
   std::function<void()> tick;                             // several times a second, for interrupts and ETA
 };
 
-/// Runs one job in worker processes (exec of this tool) and returns its rows in the order of job.implementations. A crash
-/// or a hang costs the row of the implementation that was running; a new worker goes on without it. `timeout_s` bounds
-/// one call of an implementation. Stops early, with the rows that are complete, once interrupted() is true.
+/// Runs one job in worker processes (exec of this tool) and returns its rows in the order of job.implementations. A
+/// crash or a hang costs the row of the implementation that was running; a new worker goes on without it. `timeout_s`
+/// bounds one call of an implementation. Stops early, with the rows that are complete, once interrupted() is true.
 std::vector<Row> run_job(const Job& job, double timeout_s, const JobEvents& events);
 
-/// The worker process: reads a job from standard input and does it (see worker_process.h for how it answers). The hidden
-/// `worker` subcommand calls it.
+/// The worker process: reads a job from standard input and does it (see worker_process.h for how it answers). The
+/// hidden `worker` subcommand calls it.
 int worker_main();
 
 /// True after SIGINT or SIGTERM, once catch_interrupts() was called.

@@ -192,10 +192,14 @@ void Reader::decode(const json& source, T& value) {
   if constexpr (std::is_enum_v<T>) {
     value = static_cast<T>(source.get<int>());
   } else if constexpr (std::is_same_v<T, double>) {
-    if (source == "nan") value = std::numeric_limits<double>::quiet_NaN();
-    else if (source == "inf") value = std::numeric_limits<double>::infinity();
-    else if (source == "-inf") value = -std::numeric_limits<double>::infinity();
-    else value = source.get<double>();
+    if (source == "nan")
+      value = std::numeric_limits<double>::quiet_NaN();
+    else if (source == "inf")
+      value = std::numeric_limits<double>::infinity();
+    else if (source == "-inf")
+      value = -std::numeric_limits<double>::infinity();
+    else
+      value = source.get<double>();
   } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
     value = source.get<T>();
   } else if constexpr (IsOptional<T>::value) {

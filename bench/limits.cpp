@@ -20,9 +20,8 @@ std::atomic<float> multiply_sink;
 void consume(uint64_t value) { read_sink.fetch_add(value, std::memory_order_relaxed); }
 
 void ThreadedRead::run() const {
-  parallel_for(*executor_, static_cast<int64_t>(runs_.size()), [&](int64_t i) {
-    consume(kernel_->read(runs_[static_cast<size_t>(i)]));
-  });
+  parallel_for(*executor_, static_cast<int64_t>(runs_.size()),
+               [&](int64_t i) { consume(kernel_->read(runs_[static_cast<size_t>(i)])); });
 }
 
 std::vector<ThreadedRead> threaded_reads(std::span<const Piece> pieces, Executor& executor) {
@@ -43,7 +42,8 @@ HostBuffer allocate_written(int64_t bytes, Executor& executor) {
   HostBuffer buffer = HostBuffer::allocate(static_cast<size_t>(bytes));
   parallel_for(executor, (bytes + kChunkBytes - 1) / kChunkBytes, [&](int64_t chunk) {
     const int64_t begin = chunk * kChunkBytes;
-    if (buffer.data() != nullptr) std::fill_n(buffer.data() + begin, std::min(kChunkBytes, bytes - begin), std::byte{0x3C});
+    if (buffer.data() != nullptr)
+      std::fill_n(buffer.data() + begin, std::min(kChunkBytes, bytes - begin), std::byte{0x3C});
   });
   return buffer;
 }

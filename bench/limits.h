@@ -36,7 +36,8 @@ std::vector<ThreadedRead> threaded_reads(std::span<const Piece> pieces, Executor
 /// Makes use of what a read kernel returns, so that no compiler leaves out what produced it.
 void consume(uint64_t value);
 
-/// Memory for reads: written once, since untouched pages all are one page of zeros. Empty where so much is not available.
+/// Memory for reads: written once, since untouched pages all are one page of zeros. Empty where so much is not
+/// available.
 HostBuffer allocate_written(int64_t bytes, Executor& executor);
 
 /// Single-precision multiply-adds a microsecond, all threads, in registers: the best of several short runs.

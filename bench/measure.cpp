@@ -30,9 +30,7 @@ std::vector<Piece> pieces_read(const Case& c) {
   return pieces;
 }
 
-Traffic traffic_of(const Case& c) {
-  return quire::bench::traffic_of(c.spec, c.table_row(0), c.context_lens_data());
-}
+Traffic traffic_of(const Case& c) { return quire::bench::traffic_of(c.spec, c.table_row(0), c.context_lens_data()); }
 
 class Measurement {
  public:
@@ -74,8 +72,8 @@ class Measurement {
  private:
   bool still_right(size_t subject) const { return subjects_[subject].wrong.empty(); }
 
-  // The time of one call. What must be in cache before it, what must not, and that all threads are awake is the caller's
-  // to arrange.
+  // The time of one call. What must be in cache before it, what must not, and that all threads are awake is the
+  // caller's to arrange.
   double time_call(size_t subject, size_t set) {
     MeasuredSubject& measured = subjects_[subject];
     const Case& c = checker_.sets()[set];
@@ -123,8 +121,8 @@ class Measurement {
     }
   }
 
-  // Rounds until the rule says stop. Each takes all subjects, and the reads, in turn, starting one further than the last
-  // did, on the next set.
+  // Rounds until the rule says stop. Each takes all subjects, and the reads, in turn, starting one further than the
+  // last did, on the next set.
   template <typename Sample>
   void run_rounds(const char* temperature, double budget_share, std::vector<std::vector<double>>& samples,
                   bool with_floors, Sample&& sample) {

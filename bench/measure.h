@@ -17,8 +17,8 @@ struct MeasuredSubject {
 };
 
 /// Measures in rounds. In each, every subject is called once, in an order that rotates, on the inputs of one set, which
-/// rotate too, and every read kernel is timed likewise, contiguous and through the table. All timed outputs are compared
-/// with their set's reference. Fills the timings and returns the floors.
+/// rotate too, and every read kernel is timed likewise, contiguous and through the table. All timed outputs are
+/// compared with their set's reference. Fills the timings and returns the floors.
 Floors measure(Checker& checker, std::vector<MeasuredSubject>& subjects, const MeasureOptions& options,
                const std::string& baseline, Executor& executor, CallObserver& observer);
 

@@ -18,8 +18,8 @@ void parallel_for(Executor& executor, int64_t count, Task&& task) {
       std::addressof(task));
 }
 
-/// Calls task(i) once for each i in [0, executor.num_threads()), each on a thread of its own: none begins before all have
-/// one. So every thread is awake afterwards.
+/// Calls task(i) once for each i in [0, executor.num_threads()), each on a thread of its own: none begins before all
+/// have one. So every thread is awake afterwards.
 template <typename Task>
 void on_every_thread(Executor& executor, Task&& task) {
   // For an executor that has fewer threads than it says, or cannot run them all at once.

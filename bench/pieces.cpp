@@ -72,7 +72,8 @@ std::vector<std::span<const Piece>> split_evenly(std::span<const Piece> pieces, 
     // A piece belongs to the part in which its middle lies.
     const size_t target = total / static_cast<size_t>(parts) * static_cast<size_t>(part);
     size_t end = begin;
-    while (end < pieces.size() && (part == parts || given + pieces[end].bytes / 2 < target)) given += pieces[end++].bytes;
+    while (end < pieces.size() && (part == parts || given + pieces[end].bytes / 2 < target))
+      given += pieces[end++].bytes;
     runs.push_back(pieces.subspan(begin, end - begin));
     begin = end;
   }

@@ -1,4 +1,5 @@
-// The memory a decode step must read, as contiguous pieces: what read kernels walk and what is evicted before a cold call.
+// The memory a decode step must read, as contiguous pieces: what read kernels walk and what is evicted before a cold
+// call.
 #pragma once
 
 #include <cstddef>

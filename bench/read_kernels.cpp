@@ -24,7 +24,9 @@ HWY_INLINE uint64_t read_bytes(const std::byte* data, size_t bytes) {
   return sum;
 }
 
-HWY_INLINE WordVec load(Words d, const std::byte* data) { return hn::LoadU(d, reinterpret_cast<const uint64_t*>(data)); }
+HWY_INLINE WordVec load(Words d, const std::byte* data) {
+  return hn::LoadU(d, reinterpret_cast<const uint64_t*>(data));
+}
 
 HWY_INLINE uint64_t total(Words d, WordVec sum) { return hn::GetLane(hn::SumOfLanes(d, sum)); }
 

@@ -1,5 +1,5 @@
-// Kernels that read memory and compute nothing: how fast a decode step could be if only reading counted. Which of them is
-// fastest depends on processor, size and pieces, so that a floor is the best of all.
+// Kernels that read memory and compute nothing: how fast a decode step could be if only reading counted. Which of them
+// is fastest depends on processor, size and pieces, so that a floor is the best of all.
 #pragma once
 
 #include <cstdint>

@@ -115,7 +115,7 @@ class JobRun {
   double timeout_s_;
   const JobEvents& events_;
   int64_t kv_bytes_;
-  std::string activity_;  // as last reported
+  std::string activity_;             // as last reported
   std::map<std::string, Row> rows_;  // by implementation
 };
 

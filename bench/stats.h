@@ -8,9 +8,9 @@
 
 namespace quire::bench {
 
-/// The two of `count` sorted samples, by index, that enclose the median with at least 95 % confidence: the r-th from each
-/// end, r the largest with 2 * P(X <= r - 1) <= 5 % for X ~ Binomial(count, 1/2). Below 6 samples no pair is that sure,
-/// and the two are the ends.
+/// The two of `count` sorted samples, by index, that enclose the median with at least 95 % confidence: the r-th from
+/// each end, r the largest with 2 * P(X <= r - 1) <= 5 % for X ~ Binomial(count, 1/2). Below 6 samples no pair is that
+/// sure, and the two are the ends.
 struct MedianRanks {
   size_t low, high;
 };

@@ -16,7 +16,8 @@ class StoppingRule {
   /// `budget_us` is for these rounds alone.
   StoppingRule(const MeasureOptions& options, double budget_us) : options_(options), budget_us_(budget_us) {}
 
-  /// Whether to stop after `rounds` rounds that took `elapsed_us`, where `series` are the samples of each implementation.
+  /// Whether to stop after `rounds` rounds that took `elapsed_us`, where `series` are the samples of each
+  /// implementation.
   bool done(int64_t rounds, double elapsed_us, const std::vector<const std::vector<double>*>& series);
 
   /// Why it stopped: "iters", "ci", "budget" or "rounds".

@@ -45,8 +45,10 @@ class Worker : private CallObserver {
     monitor_.set_activity("generating inputs and their references");
     Result<Checker> checker = create_checker();
     for (size_t i = 0; i < rows_.size(); ++i) {
-      if (checker.ok()) prepare_subject(i, checker->sets().front().spec);
-      else skip(rows_[i], checker.status().message());
+      if (checker.ok())
+        prepare_subject(i, checker->sets().front().spec);
+      else
+        skip(rows_[i], checker.status().message());
     }
     if (!subjects_.empty()) check(*checker);
     if (!subjects_.empty() && job_.measure.has_value()) measure_right_ones(*checker);
@@ -63,8 +65,8 @@ class Worker : private CallObserver {
 
   void skip(Row& row, const std::string& reason) { finish(row, "SKIP", reason); }
 
-  // Why so many bytes are too many; empty where they are not. Asked before memory is allocated: the system promises more
-  // than it has, and ends the process that comes to use it.
+  // Why so many bytes are too many; empty where they are not. Asked before memory is allocated: the system promises
+  // more than it has, and ends the process that comes to use it.
   static std::string shortage(const char* what, int64_t bytes) {
     const int64_t available = available_memory_bytes();
     if (bytes <= available) return "";

@@ -74,9 +74,8 @@ Result<pid_t> spawn(const Channels& channels) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
   posix_spawnattr_init(&attributes);
-  const int sources[kWorkerDescriptors] = {channels.job.get(), channels.errors_write.get(),
-                                           channels.errors_write.get(), channels.results_write.get(),
-                                           channels.monitor.get()};
+  const int sources[kWorkerDescriptors] = {channels.job.get(), channels.errors_write.get(), channels.errors_write.get(),
+                                           channels.results_write.get(), channels.monitor.get()};
   static_assert(kWorkerResults == 3 && kWorkerMonitor == 4);
   for (int i = 0; i < kWorkerDescriptors; ++i) posix_spawn_file_actions_adddup2(&actions, sources[i], i);
   // A group of its own: Ctrl-C reaches the parent alone, which then ends its worker.

@@ -20,7 +20,7 @@ namespace {
 
 class Invariants : public EveryImplementation {
  protected:
-  static constexpr uint64_t kSeeds = kReducedTests ? 4 : 16;
+  static constexpr uint64_t kSeeds = kReducedTests ? 3 : 16;
   static constexpr uint64_t kFirstSeed = 1000;
 
   // Calls body(shape) for random shapes.

@@ -518,6 +518,7 @@ TEST_P(PublicFailures, views_with_strides_of_their_own_equal_dense_caches) {
 TEST_P(PublicFailures, no_byte_past_a_buffer_is_read) {
   for (const DType dtype : kStorageTypes) {
     for (const int64_t head_dim : {1, 7, 40, 64, 65, 100}) {
+      if (kReducedTests && head_dim % 2 == 0) continue;
       std::vector<int64_t> lengths(256);
       for (size_t b = 0; b < lengths.size(); ++b) lengths[b] = static_cast<int64_t>(b % 35);
       lengths[255] = 32;  // ends with the last slot of its block

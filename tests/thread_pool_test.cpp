@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -93,11 +95,29 @@ TEST(ThreadPool, runs_a_call_from_inside_a_task_on_the_calling_thread) {
 }
 
 TEST(ThreadPool, runs_calls_nested_over_two_pools) {
-  ThreadPool outer(3);
-  ThreadPool inner(2);
+  ThreadPool first(3);
+  ThreadPool second(2);
   std::atomic<int> calls{0};
-  for_each(outer, 6, [&](int64_t) { for_each(inner, 6, [&](int64_t) { calls.fetch_add(1); }); });
-  EXPECT_EQ(calls.load(), 36);
+  for_each(first, 6, [&](int64_t) {
+    for_each(second, 6, [&](int64_t) { for_each(first, 2, [&](int64_t) { calls.fetch_add(1); }); });
+  });
+  EXPECT_EQ(calls.load(), 72);
+}
+
+// A child has no threads but the one that forked.
+TEST(ThreadPool, works_in_a_forked_child) {
+  ThreadPool pool(3);
+  expect_each_index_once(pool, 100);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    std::atomic<int> calls{0};
+    for_each(pool, 100, [&](int64_t) { calls.fetch_add(1); });
+    _exit(calls.load() == 100 ? 0 : 1);
+  }
+  int exit_status = 0;
+  ASSERT_EQ(waitpid(child, &exit_status, 0), child);
+  EXPECT_EQ(exit_status, 0);
 }
 
 TEST(ThreadPool, serves_several_callers_in_turn) {

@@ -46,9 +46,7 @@ class MeasureTest : public testing::Test {
     added.subject = {implementation, {{workspaces.back().data(), bytes}, &pool, nullptr}};
   }
 
-  Floors run(const std::string& baseline = "") {
-    return measure(*checker, subjects, options, baseline, pool, log);
-  }
+  Floors run(const std::string& baseline = "") { return measure(*checker, subjects, options, baseline, pool, log); }
 
   ThreadPool pool{2};
   Result<Checker> checker = Checker::create(small_workload(), 3, pool);

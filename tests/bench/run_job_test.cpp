@@ -124,8 +124,8 @@ TEST_P(RunJobBroken, costs_its_own_row_alone) {
   const Job job = measured(small_job({"cpu-naive", breakage.fault, "cpu-chunked"}));
   const double timeout_s = std::string_view(breakage.verdict) == "TIMEOUT" ? 2 : kPlentyS;
   const std::vector<Row> rows = run_job(job, timeout_s, {});
-  ASSERT_THAT(verdicts(rows), ElementsAre("cpu-naive yes", std::string(breakage.fault) + " " + breakage.verdict,
-                                          "cpu-chunked yes"));
+  ASSERT_THAT(verdicts(rows),
+              ElementsAre("cpu-naive yes", std::string(breakage.fault) + " " + breakage.verdict, "cpu-chunked yes"));
   EXPECT_THAT(rows[1].reason, HasSubstr(breakage.reason));
   EXPECT_FALSE(rows[1].timing.has_value());
   EXPECT_EQ(rows[1].kv_bytes, rows[0].kv_bytes);
@@ -139,18 +139,18 @@ constexpr const char* kNullReadReason = "exit code";  // the sanitizer catches t
 constexpr const char* kNullReadReason = "SIGSEGV (bad memory access)";
 #endif
 
-INSTANTIATE_TEST_SUITE_P(
-    Faults, RunJobBroken,
-    testing::Values(Breakage{"null-read", "CRASH", kNullReadReason}, Breakage{"abort", "CRASH", "SIGABRT (abort)"},
-                    Breakage{"endless-loop", "TIMEOUT", "no return within 2 s"},
-                    Breakage{"input-written", "NO", "input was written"},
-                    Breakage{"first-result-replayed", "NO", ""},
-                    Breakage{"dead-slots-read", "NO", "random set"}),
-    [](const auto& test) {
-      std::string name = test.param.fault;
-      std::replace(name.begin(), name.end(), '-', '_');
-      return name;
-    });
+INSTANTIATE_TEST_SUITE_P(Faults, RunJobBroken,
+                         testing::Values(Breakage{"null-read", "CRASH", kNullReadReason},
+                                         Breakage{"abort", "CRASH", "SIGABRT (abort)"},
+                                         Breakage{"endless-loop", "TIMEOUT", "no return within 2 s"},
+                                         Breakage{"input-written", "NO", "input was written"},
+                                         Breakage{"first-result-replayed", "NO", ""},
+                                         Breakage{"dead-slots-read", "NO", "random set"}),
+                         [](const auto& test) {
+                           std::string name = test.param.fault;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
 
 TEST(RunJob, survives_several_that_break) {
   const Job job = small_job({"abort", "null-read", "cpu-chunked", "zero-output", "abort"});
@@ -233,9 +233,10 @@ class RunJobOddWorker : public testing::Test {
 };
 
 TEST_F(RunJobOddWorker, that_dies_by_itself_is_no_implementations_fault) {
-  EXPECT_THAT(run("last words"),
-              AllOf(SizeIs(2), Each(AllOf(Field(&Row::verdict, "CRASH"),
-                                          Field(&Row::reason, "the worker died between calls: exit code 3: farewell")))));
+  EXPECT_THAT(
+      run("last words"),
+      AllOf(SizeIs(2), Each(AllOf(Field(&Row::verdict, "CRASH"),
+                                  Field(&Row::reason, "the worker died between calls: exit code 3: farewell")))));
 }
 
 TEST_F(RunJobOddWorker, that_delivers_nothing_is_found_out) {

@@ -19,14 +19,14 @@ TEST(MedianRanks, are_those_of_the_binomial_tables) {
     EXPECT_EQ(ranks.low, low) << count << " samples";
     EXPECT_EQ(ranks.high, high) << count << " samples";
   };
-  expect(6, 0, 5);     // 1 - 2/64 = 96.9 %
-  expect(8, 0, 7);     // 99.2 %; one fewer at each end would be 93.0 %
-  expect(9, 1, 7);     // 1 - 2 * 10/512 = 96.1 %
-  expect(11, 1, 9);    // 1 - 2 * 12/2048 = 98.8 %; one fewer at each end: 93.5 %
-  expect(12, 2, 9);    // 1 - 2 * 79/4096 = 96.1 %
-  expect(20, 5, 14);   // 95.9 %
-  expect(25, 7, 17);   // 95.7 %
-  expect(50, 17, 32);  // 96.7 %
+  expect(6, 0, 5);      // 1 - 2/64 = 96.9 %
+  expect(8, 0, 7);      // 99.2 %; one fewer at each end would be 93.0 %
+  expect(9, 1, 7);      // 1 - 2 * 10/512 = 96.1 %
+  expect(11, 1, 9);     // 1 - 2 * 12/2048 = 98.8 %; one fewer at each end: 93.5 %
+  expect(12, 2, 9);     // 1 - 2 * 79/4096 = 96.1 %
+  expect(20, 5, 14);    // 95.9 %
+  expect(25, 7, 17);    // 95.7 %
+  expect(50, 17, 32);   // 96.7 %
   expect(100, 39, 60);  // 96.5 %; ranks 40 and 61 of textbooks, which count from 1
 }
 
