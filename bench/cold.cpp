@@ -16,12 +16,12 @@
 namespace quire::bench {
 namespace {
 
-// flush_lines(begin, end) flushes the lines that begin, begin + kLine ... lie in from all caches of the machine, and
-// returns when that is done.
+// flush_lines() flushes the lines at `begin`, `begin` + kLine, ... from all caches of the machine, and returns when
+// that is done.
 #if defined(__x86_64__)
 
 constexpr bool kCanFlush = true;
-constexpr uintptr_t kLine = 64;
+constexpr size_t kLine = 64;
 
 bool has_clflushopt() {
   constexpr unsigned kBit = 1U << 23;  // of EBX, leaf 7
@@ -31,15 +31,15 @@ bool has_clflushopt() {
 }
 
 // The instruction that need not wait for others of its kind: several times as fast.
-__attribute__((target("clflushopt"))) void flush_unordered(uintptr_t begin, uintptr_t end) {
-  for (uintptr_t line = begin; line < end; line += kLine) _mm_clflushopt(reinterpret_cast<void*>(line));
+__attribute__((target("clflushopt"))) void flush_unordered(const std::byte* begin, const std::byte* end) {
+  for (const std::byte* line = begin; line < end; line += kLine) _mm_clflushopt(const_cast<std::byte*>(line));
 }
 
-void flush_lines(uintptr_t begin, uintptr_t end) {
+void flush_lines(const std::byte* begin, const std::byte* end) {
   if (has_clflushopt()) {
     flush_unordered(begin, end);
   } else {
-    for (uintptr_t line = begin; line < end; line += kLine) _mm_clflush(reinterpret_cast<void*>(line));
+    for (const std::byte* line = begin; line < end; line += kLine) _mm_clflush(line);
   }
   _mm_mfence();
 }
@@ -49,10 +49,10 @@ const char* flush_name() { return has_clflushopt() ? "clflushopt" : "clflush"; }
 #elif defined(__aarch64__)
 
 constexpr bool kCanFlush = true;
-constexpr uintptr_t kLine = 64;  // the shortest in use; a longer one is flushed twice
+constexpr size_t kLine = 64;  // the shortest in use; a longer one is flushed twice
 
-void flush_lines(uintptr_t begin, uintptr_t end) {
-  for (uintptr_t line = begin; line < end; line += kLine) asm volatile("dc civac, %0" : : "r"(line) : "memory");
+void flush_lines(const std::byte* begin, const std::byte* end) {
+  for (const std::byte* line = begin; line < end; line += kLine) asm volatile("dc civac, %0" : : "r"(line) : "memory");
   asm volatile("dsb sy" : : : "memory");
 }
 
@@ -61,9 +61,9 @@ const char* flush_name() { return "dc civac"; }
 #else
 
 constexpr bool kCanFlush = false;
-constexpr uintptr_t kLine = 64;
+constexpr size_t kLine = 64;
 
-void flush_lines(uintptr_t /*begin*/, uintptr_t /*end*/) {}
+void flush_lines(const std::byte* /*begin*/, const std::byte* /*end*/) {}
 
 const char* flush_name() { return "reading"; }
 
@@ -78,8 +78,8 @@ int64_t displacing_bytes() {
 
 void flush(std::span<const Piece> pieces) {
   for (const Piece& piece : pieces) {
-    const auto begin = reinterpret_cast<uintptr_t>(piece.data);
-    flush_lines(begin - begin % kLine, begin + piece.bytes);
+    const size_t into_line = reinterpret_cast<uintptr_t>(piece.data) % kLine;
+    flush_lines(piece.data - into_line, piece.data + piece.bytes);
   }
 }
 

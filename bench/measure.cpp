@@ -143,9 +143,9 @@ class Measurement {
       }
       if (right_ones(samples).empty()) break;
     }
-    for (size_t i = 0; i < subjects_.size(); ++i) {
+    for (MeasuredSubject& measured : subjects_) {
       // The times that lead, cold where there are both, say why they are no more.
-      if (subjects_[i].timing.stopped_by.empty()) subjects_[i].timing.stopped_by = rule.reason();
+      if (measured.timing.stopped_by.empty()) measured.timing.stopped_by = rule.reason();
     }
   }
 

@@ -53,13 +53,13 @@ uint64_t read_plain(std::span<const Piece> pieces) {
 }
 
 // While a piece is read, the one kAheadPieces further is asked for, line by line.
-template <int kLocality>
+template <int Locality>
 HWY_INLINE uint64_t read_prefetching(std::span<const Piece> pieces) {
   uint64_t sum = 0;
   for (size_t i = 0; i < pieces.size(); ++i) {
     if (i + kAheadPieces < pieces.size()) {
       const Piece& ahead = pieces[i + kAheadPieces];
-      for (size_t line = 0; line < ahead.bytes; line += kLine) __builtin_prefetch(ahead.data + line, 0, kLocality);
+      for (size_t line = 0; line < ahead.bytes; line += kLine) __builtin_prefetch(ahead.data + line, 0, Locality);
     }
     sum += read_piece(pieces[i]);
   }

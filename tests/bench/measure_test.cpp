@@ -40,27 +40,29 @@ struct CallLog : CallObserver {
 class MeasureTest : public testing::Test {
  protected:
   void add(const Implementation* implementation) {
-    const size_t bytes = implementation->workspace_bytes(checker->sets()[0].spec, pool.num_threads());
-    workspaces.push_back(HostBuffer::allocate(bytes));
-    MeasuredSubject& added = subjects.emplace_back();
-    added.subject = {implementation, {{workspaces.back().data(), bytes}, &pool, nullptr}};
+    const size_t bytes = implementation->workspace_bytes(checker_->sets()[0].spec, pool_.num_threads());
+    workspaces_.push_back(HostBuffer::allocate(bytes));
+    MeasuredSubject& added = subjects_.emplace_back();
+    added.subject = {implementation, {{workspaces_.back().data(), bytes}, &pool_, nullptr}};
   }
 
-  Floors run(const std::string& baseline = "") { return measure(*checker, subjects, options, baseline, pool, log); }
+  Floors run(const std::string& baseline = "") {
+    return measure(*checker_, subjects_, options_, baseline, pool_, log_);
+  }
 
-  ThreadPool pool{2};
-  Result<Checker> checker = Checker::create(small_workload(), 3, pool);
-  std::vector<MeasuredSubject> subjects;
-  std::vector<HostBuffer> workspaces;
-  MeasureOptions options{.cold = true, .hot = true, .iters = 7, .warmup = 2, .ci = 0.01, .budget_s = 1e6};
-  CallLog log;
+  ThreadPool pool_{2};
+  Result<Checker> checker_ = Checker::create(small_workload(), 3, pool_);
+  std::vector<MeasuredSubject> subjects_;
+  std::vector<HostBuffer> workspaces_;
+  MeasureOptions options_{.cold = true, .hot = true, .iters = 7, .warmup = 2, .ci = 0.01, .budget_s = 1e6};
+  CallLog log_;
 };
 
 TEST_F(MeasureTest, takes_as_many_samples_as_asked_of_everything) {
   add(find_implementation("cpu-chunked"));
   add(find_implementation("cpu-scalar"));
   const Floors floors = run();
-  for (const MeasuredSubject& measured : subjects) {
+  for (const MeasuredSubject& measured : subjects_) {
     EXPECT_EQ(measured.wrong, "");
     EXPECT_EQ(measured.timing.cold->samples_us.size(), 7U);
     EXPECT_EQ(measured.timing.hot->samples_us.size(), 7U);
@@ -84,12 +86,12 @@ TEST_F(MeasureTest, takes_as_many_samples_as_asked_of_everything) {
 TEST_F(MeasureTest, everyone_has_a_turn_in_every_round_and_another_one_begins) {
   add(find_implementation("cpu-chunked"));
   add(find_implementation("cpu-scalar"));
-  options.hot = false;
+  options_.hot = false;
   run();
   std::vector<size_t> in_round;
   std::set<size_t> first_ones;
   std::string round;
-  for (const auto& [subject, purpose] : log.prepared) {
+  for (const auto& [subject, purpose] : log_.prepared) {
     if (purpose == "warm-up") continue;
     if (purpose != round) {
       EXPECT_THAT(in_round, testing::AnyOf(testing::IsEmpty(), testing::UnorderedElementsAre(0U, 1U)));
@@ -106,15 +108,15 @@ TEST_F(MeasureTest, everyone_has_a_turn_in_every_round_and_another_one_begins) {
 TEST_F(MeasureTest, calls_warm_up_then_once_a_cold_sample_and_twice_a_hot_one) {
   add(find_implementation("cpu-chunked"));
   run();
-  EXPECT_EQ(log.begun.size(), 2U + 7U + 2U * 7U);
+  EXPECT_EQ(log_.begun.size(), 2U + 7U + 2U * 7U);
 }
 
 TEST_F(MeasureTest, hot_alone_has_floors_too) {
   add(find_implementation("cpu-chunked"));
-  options.cold = false;
+  options_.cold = false;
   const Floors floors = run();
-  EXPECT_FALSE(subjects[0].timing.cold.has_value());
-  EXPECT_TRUE(subjects[0].timing.hot.has_value());
+  EXPECT_FALSE(subjects_[0].timing.cold.has_value());
+  EXPECT_TRUE(subjects_[0].timing.hot.has_value());
   EXPECT_GT(floors.floor_us.median, 0);
 }
 
@@ -123,50 +125,50 @@ TEST_F(MeasureTest, the_first_right_subject_is_the_baseline) {
   add(find_implementation("cpu-chunked"));
   add(find_implementation("cpu-scalar"));
   run();
-  EXPECT_EQ(subjects[1].timing.cold_speedup->median, 1);
-  EXPECT_EQ(subjects[1].timing.hot_speedup->high, 1);
-  EXPECT_TRUE(subjects[2].timing.cold_speedup.has_value());
+  EXPECT_EQ(subjects_[1].timing.cold_speedup->median, 1);
+  EXPECT_EQ(subjects_[1].timing.hot_speedup->high, 1);
+  EXPECT_TRUE(subjects_[2].timing.cold_speedup.has_value());
 }
 
 TEST_F(MeasureTest, the_baseline_may_be_named) {
   add(find_implementation("cpu-chunked"));
   add(find_implementation("cpu-scalar"));
   run("cpu-scalar");
-  EXPECT_EQ(subjects[1].timing.cold_speedup->median, 1);
-  EXPECT_TRUE(subjects[0].timing.cold_speedup.has_value());
+  EXPECT_EQ(subjects_[1].timing.cold_speedup->median, 1);
+  EXPECT_TRUE(subjects_[0].timing.cold_speedup.has_value());
 }
 
 TEST_F(MeasureTest, without_the_named_baseline_there_are_no_speedups) {
   add(find_implementation("cpu-chunked"));
   run("cpu-scalar");
-  EXPECT_FALSE(subjects[0].timing.cold_speedup.has_value());
+  EXPECT_FALSE(subjects_[0].timing.cold_speedup.has_value());
 }
 
-// Who computes nothing is not fast but wrong, even where the checker let it pass.
+// Who computes nothing is not fast but wrong, even where the checker_ let it pass.
 TEST_F(MeasureTest, a_timed_output_that_is_wrong_ends_its_subject_alone) {
   for (const char* name : {"output-not-written", "zero-output"}) add(find_fault(name));
   add(find_implementation("cpu-chunked"));
   run();
   for (size_t i = 0; i < 2; ++i) {
-    EXPECT_THAT(subjects[i].wrong, HasSubstr("while timed")) << subjects[i].subject.implementation->name;
-    EXPECT_FALSE(subjects[i].timing.cold.has_value());
+    EXPECT_THAT(subjects_[i].wrong, HasSubstr("while timed")) << subjects_[i].subject.implementation->name;
+    EXPECT_FALSE(subjects_[i].timing.cold.has_value());
   }
-  EXPECT_EQ(subjects[2].wrong, "");
-  EXPECT_EQ(subjects[2].timing.cold->samples_us.size(), 7U);
+  EXPECT_EQ(subjects_[2].wrong, "");
+  EXPECT_EQ(subjects_[2].timing.cold->samples_us.size(), 7U);
 }
 
 TEST_F(MeasureTest, stops_where_nobody_is_right) {
   add(find_fault("zero-output"));
-  options.iters.reset();
+  options_.iters.reset();
   run();
-  EXPECT_LE(log.begun.size(), 4U);
+  EXPECT_LE(log_.begun.size(), 4U);
 }
 
 TEST_F(MeasureTest, a_call_that_fails_says_so) {
   add(find_implementation("cpu-naive"));
-  subjects[0].subject.execution.workspace.bytes -= 1;
+  subjects_[0].subject.execution.workspace.bytes -= 1;
   run();
-  EXPECT_THAT(subjects[0].wrong, HasSubstr("workspace.bytes"));
+  EXPECT_THAT(subjects_[0].wrong, HasSubstr("workspace.bytes"));
 }
 
 TEST(MeasureEmpty, a_point_without_live_tokens_is_measured) {

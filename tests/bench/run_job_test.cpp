@@ -25,7 +25,6 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-using testing::StartsWith;
 
 constexpr double kPlentyS = 60;  // for a call that returns, however slow the machine
 
