@@ -28,7 +28,9 @@ void* counted(size_t bytes, size_t alignment) {
 void* operator new(size_t bytes) { return counted(bytes, 0); }
 void* operator new[](size_t bytes) { return counted(bytes, 0); }
 void* operator new(size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<size_t>(alignment)); }
-void* operator new[](size_t bytes, std::align_val_t alignment) { return counted(bytes, static_cast<size_t>(alignment)); }
+void* operator new[](size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<size_t>(alignment));
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }

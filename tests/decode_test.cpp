@@ -93,9 +93,8 @@ TEST_P(Decode, takes_every_shape_the_contract_names) {
 
 TEST_P(Decode, refuses_missing_pointers) {
   const AttentionArgs good = problem_.args();
-  const std::pair<const char*, const void * AttentionArgs::*> inputs[] = {{"query", &AttentionArgs::query},
-                                                                         {"k_cache", &AttentionArgs::k_cache},
-                                                                         {"v_cache", &AttentionArgs::v_cache}};
+  const std::pair<const char*, const void* AttentionArgs::*> inputs[] = {
+      {"query", &AttentionArgs::query}, {"k_cache", &AttentionArgs::k_cache}, {"v_cache", &AttentionArgs::v_cache}};
   for (const auto& [name, member] : inputs) {
     AttentionArgs args = good;
     args.*member = nullptr;
@@ -165,8 +164,8 @@ TEST_P(Decode, of_a_cache_without_blocks_serves_empty_rows) {
   args.k_cache = args.v_cache = nullptr;
   args.context_lens = lens;
   GuardedBuffer workspace(*workspace_bytes(implementation(), spec), kWorkspaceAlignment);
-  EXPECT_TRUE(run_implementation(implementation(), spec, args,
-                                 {.workspace = {workspace.data(), workspace.bytes()}}).ok());
+  EXPECT_TRUE(
+      run_implementation(implementation(), spec, args, {.workspace = {workspace.data(), workspace.bytes()}}).ok());
   EXPECT_EQ(args.lse[0], -kInfinity);
 }
 

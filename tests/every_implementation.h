@@ -35,10 +35,10 @@ class EveryImplementation : public testing::TestWithParam<const Implementation*>
 };
 
 /// Gives the test suite `suite`, derived from EveryImplementation, its implementations.
-#define QUIRE_FOR_EVERY_IMPLEMENTATION(suite)                                                             \
-  INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::ValuesIn(quire::test::cpu_implementations()),             \
-                           [](const testing::TestParamInfo<const quire::Implementation*>& tested) {       \
-                             return quire::test::test_name(*tested.param);                                \
+#define QUIRE_FOR_EVERY_IMPLEMENTATION(suite)                                                       \
+  INSTANTIATE_TEST_SUITE_P(Cpu, suite, testing::ValuesIn(quire::test::cpu_implementations()),       \
+                           [](const testing::TestParamInfo<const quire::Implementation*>& tested) { \
+                             return quire::test::test_name(*tested.param);                          \
                            })
 
 }  // namespace quire::test

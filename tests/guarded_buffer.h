@@ -9,8 +9,8 @@ namespace quire::test {
 
 /// Bytes in pages of their own. They end as close to an inaccessible page as `alignment` lets them, and whatever lies
 /// between them and the ends of their pages holds a pattern that canaries_intact() looks for. Pages start as zeros and
-/// cost no memory until touched, so a buffer may be far larger than the machine. data() is null where the system refuses
-/// even that, or where there are no bytes.
+/// cost no memory until touched, so a buffer may be far larger than the machine. data() is null where the system
+/// refuses even that, or where there are no bytes.
 class GuardedBuffer {
  public:
   GuardedBuffer() = default;

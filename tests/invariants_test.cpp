@@ -1,5 +1,5 @@
-// Laws that hold for every problem, tried on random ones: where blocks lie, what dead memory holds and who else is in the
-// batch change nothing; softmax and grouped heads obey their algebra.
+// Laws that hold for every problem, tried on random ones: where blocks lie, what dead memory holds and who else is in
+// the batch change nothing; softmax and grouped heads obey their algebra.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -149,8 +149,7 @@ Answer merge(const Answer& a, const Answer& b, int64_t head_dim) {
     const double sum = weight_a + weight_b;
     for (size_t d = 0; d < static_cast<size_t>(head_dim); ++d) {
       const size_t at = i * static_cast<size_t>(head_dim) + d;
-      const double value =
-          weight_a * static_cast<double>(a.output[at]) + weight_b * static_cast<double>(b.output[at]);
+      const double value = weight_a * static_cast<double>(a.output[at]) + weight_b * static_cast<double>(b.output[at]);
       merged.output.push_back(static_cast<float>(sum > 0 ? value / sum : 0));
     }
     merged.lse.push_back(static_cast<float>(top + (sum > 0 ? std::log(sum) : 0)));
@@ -242,9 +241,7 @@ TEST_P(Invariants, a_constant_added_to_all_logits_moves_only_lse) {
     shape.scale = 0.5f;
     shape.query = [](int64_t b, int64_t h, int64_t d) { return d == 0 ? 2.0f : coarse(5, 2, b, 0, h, d); };
     const auto key_with = [](float first) {
-      return [first](int64_t b, int64_t t, int64_t h, int64_t d) {
-        return d == 0 ? first : coarse(5, 0, b, t, h, d);
-      };
+      return [first](int64_t b, int64_t t, int64_t h, int64_t d) { return d == 0 ? first : coarse(5, 0, b, t, h, d); };
     };
     shape.key = key_with(0);
     Problem plain(shape);
@@ -265,9 +262,7 @@ TEST_P(Invariants, powers_of_two_move_between_keys_and_scale_without_a_trace) {
     const Answer plain = run(shape);
     for (const int n : {-3, 1, 6}) {
       shape.scale = std::ldexp(0.375f, -n);
-      shape.key = [n](int64_t b, int64_t t, int64_t h, int64_t d) {
-        return std::ldexp(coarse(9, 0, b, t, h, d), n);
-      };
+      shape.key = [n](int64_t b, int64_t t, int64_t h, int64_t d) { return std::ldexp(coarse(9, 0, b, t, h, d), n); };
       EXPECT_TRUE(same_bits(plain, run(shape))) << "keys times 2^" << n;
     }
   });

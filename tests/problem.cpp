@@ -40,8 +40,8 @@ size_t row_bytes(const AttentionSpec& s, const RowStrides& r) {
 }
 
 size_t cache_bytes(const AttentionSpec& s, const CacheStrides& c) {
-  return bytes_of(
-      s.kv_dtype, {{s.num_blocks, c.block}, {s.block_size, c.token}, {s.num_kv_heads, c.head}, {s.head_dim, 1}});
+  return bytes_of(s.kv_dtype,
+                  {{s.num_blocks, c.block}, {s.block_size, c.token}, {s.num_kv_heads, c.head}, {s.head_dim, 1}});
 }
 
 size_t element_size(const AttentionSpec& s) { return static_cast<size_t>(size_of(s.dtype)); }
@@ -53,7 +53,8 @@ bool holds_only(const GuardedBuffer& buffer, std::byte byte) {
 }  // namespace
 
 float random_normal(uint64_t seed, int stream, int64_t row_key, int64_t position, int64_t head, int64_t d) {
-  const uint64_t token = mix(mix(seed * 4 + static_cast<uint64_t>(stream)) ^ static_cast<uint64_t>(row_key << 32 | position));
+  const uint64_t token =
+      mix(mix(seed * 4 + static_cast<uint64_t>(stream)) ^ static_cast<uint64_t>(row_key << 32 | position));
   const uint64_t bits = mix(token + static_cast<uint64_t>(head << 12 | d));
   // Four uniforms add up to a bell: mean 2, variance 1/3.
   const uint64_t sum = (bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48);

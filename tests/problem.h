@@ -56,10 +56,10 @@ struct Shape {
   Layout layout = Layout::kNhd;
   Placement placement = Placement::kShuffled;
   std::function<bool(int64_t row, int64_t block)> unmapped = {};  // whose table entries are -1; none where empty
-  bool shared_prefix = false;                                // rows begin with half of row 0's blocks
+  bool shared_prefix = false;                                     // rows begin with half of row 0's blocks
   std::vector<std::vector<int32_t>> tables = {};  // the live entries, given outright; the three fields above then rest
-  int64_t num_blocks = 0;                    // 0: as many as needed, and two that no row uses
-  int64_t dead_columns = 1;                  // of the table, behind the longest row
+  int64_t num_blocks = 0;                         // 0: as many as needed, and two that no row uses
+  int64_t dead_columns = 1;                       // of the table, behind the longest row
 
   // Data are a function of seed, row key and position in the row alone: not of placement, nor of other rows.
   uint64_t seed = 1;
@@ -101,8 +101,8 @@ class Problem {
   int32_t& context_len(int64_t row) { return context_lens_.as<int32_t>()[row]; }
 
   /// Runs one implementation with inputs write-protected and output, lse and workspace full of NaN. Adds a test failure
-  /// where anything is written outside the rows of output and lse, or at all by a call that fails. `workspace` is used as
-  /// it is; null stands for a new one of exactly the bytes asked for.
+  /// where anything is written outside the rows of output and lse, or at all by a call that fails. `workspace` is used
+  /// as it is; null stands for a new one of exactly the bytes asked for.
   Answer run(const Implementation& implementation, Executor* executor = nullptr, GuardedBuffer* workspace = nullptr);
 
   /// quire::reference() of this problem, which must succeed.

@@ -1,5 +1,5 @@
-// What users of other systems reported as broken, with answers in closed form. Each comment names the failure by its
-// number in docs/public-failures.md.
+// What users of other systems reported as broken, each as a small problem whose answer is known in closed form.
+// Comments give the failure a number and say where it was reported.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -56,7 +56,8 @@ class PublicFailures : public EveryImplementation {
 
 QUIRE_FOR_EVERY_IMPLEMENTATION(PublicFailures);
 
-// OP-A1. Block 131,072 starts at element 2^31. Offsets cut to 32 bits lead to block 1, which row 1 fills with a decoy.
+// OP-A1 (vLLM #47671, tokenspeed #522). Block 131,072 starts at element 2^31. Offsets cut to 32 bits lead to block 1,
+// which row 1 fills with a decoy.
 TEST_P(PublicFailures, blocks_past_2_to_the_31_elements_are_read) {
   for (const DType dtype : kStorageTypes) {
     SCOPED_TRACE(name_of(dtype));
@@ -77,7 +78,7 @@ TEST_P(PublicFailures, blocks_past_2_to_the_31_elements_are_read) {
   }
 }
 
-// OP-A2. An id cut to 16 bits leads to block 0, where row 1 keeps 64s.
+// OP-A2 (ROCm/ATOM #702). An id cut to 16 bits leads to block 0, where row 1 keeps 64s.
 TEST_P(PublicFailures, block_ids_have_more_than_16_bits) {
   for (const DType dtype : kStorageTypes) {
     SCOPED_TRACE(name_of(dtype));
@@ -89,15 +90,14 @@ TEST_P(PublicFailures, block_ids_have_more_than_16_bits) {
                      .context_lens = {3, 1},
                      .tables = {{65536, 65535, 1}, {0}},
                      .num_blocks = 65537,
-                     .value = [](int64_t row, int64_t t, int64_t, int64_t) {
-                       return row == 1 ? 64.0f : static_cast<float>(1 << t);
-                     },
+                     .value = [](int64_t row, int64_t t, int64_t,
+                                 int64_t) { return row == 1 ? 64.0f : static_cast<float>(1 << t); },
                      .query = kZeroQuery});
     expect_row(problem.run(implementation()), problem.spec(), 0, 7.0 / 3);
   }
 }
 
-// OP-A3. More rows, or rows times heads, than a 16-bit launch dimension.
+// OP-A3 (flashinfer #3125, triton #3299). More rows, or rows times heads, than a 16-bit launch dimension.
 TEST_P(PublicFailures, more_than_65535_rows_are_all_written) {
   const std::pair<size_t, int64_t> sizes[] = {{65536, 1}, {70000, 1}, {1366, 48}};
   for (const auto& [rows, heads] : sizes) {
@@ -121,7 +121,7 @@ TEST_P(PublicFailures, more_than_65535_rows_are_all_written) {
   }
 }
 
-// OP-A4. No scratch memory is as long as a row.
+// OP-A4 (vLLM #905, TensorRT-LLM #287). No scratch memory is as long as a row.
 TEST_P(PublicFailures, contexts_of_262144_tokens_are_attended_whole) {
   if (kReducedTests) GTEST_SKIP() << "too large with sanitizers";
   for (const DType dtype : kStorageTypes) {
@@ -139,7 +139,7 @@ TEST_P(PublicFailures, contexts_of_262144_tokens_are_attended_whole) {
   }
 }
 
-// OP-B1. Rows without tokens are written: zeros, and an lse of minus infinity.
+// OP-B1 (flashinfer #363 and #4975). Rows without tokens are written: zeros, and an lse of minus infinity.
 TEST_P(PublicFailures, empty_rows_are_zero_with_lse_minus_infinity) {
   for (const DType dtype : kStorageTypes) {
     for (const int threads : {1, 2, 8}) {
@@ -155,7 +155,7 @@ TEST_P(PublicFailures, empty_rows_are_zero_with_lse_minus_infinity) {
   }
 }
 
-// OP-B2. Dead slots are not in the denominator: 300 of 304 or of 512 would show.
+// OP-B2 (flashinfer #3716). Dead slots are not in the denominator: 300 of 304 or of 512 would show.
 TEST_P(PublicFailures, dead_slots_do_not_join_the_denominator) {
   for (const DType dtype : kStorageTypes) {
     expect_all({.dtype = dtype,
@@ -170,7 +170,7 @@ TEST_P(PublicFailures, dead_slots_do_not_join_the_denominator) {
   }
 }
 
-// OP-B3. Blocks that chunks do not divide are read to their ends.
+// OP-B3 (TileOPs #1787, vLLM #438). Blocks that chunks do not divide are read to their ends.
 TEST_P(PublicFailures, blocks_of_any_size_are_read_whole) {
   std::vector<std::pair<int64_t, int64_t>> sizes_and_lengths = {{192, 384}, {256, 256}};
   for (const int64_t size : {1, 3, 24, 48, 80, 96, 160, 528}) sizes_and_lengths.emplace_back(size, 2 * size + 1);
@@ -190,7 +190,7 @@ TEST_P(PublicFailures, blocks_of_any_size_are_read_whole) {
   }
 }
 
-// OP-B4.
+// OP-B4 (flash-attention #1159, pytorch #166318).
 TEST_P(PublicFailures, an_empty_batch_succeeds) { EXPECT_TRUE(run({.context_lens = {}}).status.ok()); }
 
 // OP-B4.
@@ -204,7 +204,7 @@ TEST_P(PublicFailures, a_table_without_columns_serves_empty_rows_only) {
   EXPECT_EQ(empty.run(implementation()).status.code(), StatusCode::kOutOfRange);
 }
 
-// OP-C1. A weight of 0 does not silence NaN and infinity.
+// OP-C1 (vLLM #936, flashinfer #941). A weight of 0 does not silence NaN and infinity.
 TEST_P(PublicFailures, garbage_in_dead_slots_leaves_no_trace) {
   const Shape shapes[] = {
       {.num_heads = 1, .num_kv_heads = 1, .context_lens = {1, 3}},
@@ -226,7 +226,7 @@ TEST_P(PublicFailures, garbage_in_dead_slots_leaves_no_trace) {
   }
 }
 
-// OP-D1. Block 0 holds -10000: no bad entry may lead there.
+// OP-D1 (sparkinfer #152 and #185, onnxruntime #32391). Block 0 holds -10000: no bad entry may lead there.
 TEST_P(PublicFailures, unmapped_entries_are_left_out_and_bad_ids_refused) {
   for (const DType dtype : kStorageTypes) {
     SCOPED_TRACE(name_of(dtype));
@@ -251,7 +251,7 @@ TEST_P(PublicFailures, unmapped_entries_are_left_out_and_bad_ids_refused) {
   }
 }
 
-// OP-D2. A length past the table's width would read the next row's entries.
+// OP-D2 (flash-attention #2709, vLLM #53982). A length past the table's width would read the next row's entries.
 TEST_P(PublicFailures, lengths_the_table_does_not_cover_are_refused) {
   Problem problem({.context_lens = {32, 5}, .dead_columns = 0});
   ASSERT_EQ(problem.spec().max_blocks_per_seq, 2);
@@ -265,7 +265,7 @@ TEST_P(PublicFailures, lengths_the_table_does_not_cover_are_refused) {
   }
 }
 
-// OP-D3. Scattered blocks are read where they lie, each as often as it is named.
+// OP-D3 (flashinfer #3219). Scattered blocks are read where they lie, each as often as it is named.
 TEST_P(PublicFailures, scattered_shared_and_repeated_blocks_equal_contiguous_ones) {
   for (const DType dtype : kStorageTypes) {
     SCOPED_TRACE(name_of(dtype));
@@ -288,18 +288,19 @@ TEST_P(PublicFailures, scattered_shared_and_repeated_blocks_equal_contiguous_one
   }
 }
 
-// OP-E1. Query head h reads KV head h / group_size, whatever the group.
+// OP-E1 (llama.cpp #19115, jax-js #180). Query head h reads KV head h / group_size, whatever the group.
 TEST_P(PublicFailures, query_heads_read_the_kv_head_of_their_group) {
   const std::pair<int64_t, int64_t> heads[] = {{28, 4}, {12, 2}, {24, 2}, {48, 2}, {10, 2}, {30, 6}, {9, 3}, {12, 12}};
   for (const DType dtype : kStorageTypes) {
     for (const auto& [num_heads, num_kv_heads] : heads) {
       SCOPED_TRACE(std::to_string(num_heads) + "/" + std::to_string(num_kv_heads));
-      const Answer answer = run({.dtype = dtype,
-                                 .num_heads = num_heads,
-                                 .num_kv_heads = num_kv_heads,
-                                 .context_lens = {17},
-                                 .value = [](int64_t, int64_t, int64_t h, int64_t) { return static_cast<float>(h + 1); },
-                                 .query = kZeroQuery});
+      const Answer answer =
+          run({.dtype = dtype,
+               .num_heads = num_heads,
+               .num_kv_heads = num_kv_heads,
+               .context_lens = {17},
+               .value = [](int64_t, int64_t, int64_t h, int64_t) { return static_cast<float>(h + 1); },
+               .query = kZeroQuery});
       ASSERT_TRUE(answer.status.ok());
       for (int64_t i = 0; i < num_heads * 64; ++i) {
         const int64_t kv_head = i / 64 / (num_heads / num_kv_heads);
@@ -309,7 +310,8 @@ TEST_P(PublicFailures, query_heads_read_the_kv_head_of_their_group) {
   }
 }
 
-// OP-E2. Head dims that are no powers of two are neither cut nor padded into the next row.
+// OP-E2 (vLLM #31968, OpenVINO #24627). Head dims that are no powers of two are neither cut nor padded into the next
+// row.
 TEST_P(PublicFailures, every_channel_of_an_odd_head_dim_is_its_own) {
   for (const DType dtype : kStorageTypes) {
     for (const int64_t head_dim : {8, 16, 40, 46, 64, 72, 80, 96, 112, 120, 128, 160, 192, 256}) {
@@ -328,7 +330,7 @@ TEST_P(PublicFailures, every_channel_of_an_odd_head_dim_is_its_own) {
   }
 }
 
-// OP-E3. Head counts that do not divide are refused.
+// OP-E3 (flash-linear-attention #1029). Head counts that do not divide are refused.
 TEST_P(PublicFailures, num_heads_that_num_kv_heads_does_not_divide_is_refused) {
   const std::pair<int64_t, int64_t> heads[] = {{33, 2}, {3, 2}, {2, 4}, {4, 0}};
   for (const auto& [num_heads, num_kv_heads] : heads) {
@@ -340,7 +342,7 @@ TEST_P(PublicFailures, num_heads_that_num_kv_heads_does_not_divide_is_refused) {
   }
 }
 
-// OP-F1. Workers that get no token leave nothing behind that could poison the merge.
+// OP-F1 (vLLM #39148, flashinfer #4051). Workers that get no token leave nothing behind that could poison the merge.
 TEST_P(PublicFailures, workers_without_tokens_change_nothing) {
   for (const std::vector<int64_t>& lengths : {std::vector<int64_t>{5}, std::vector<int64_t>{0, 40}}) {
     for (const int threads : {1, 2, 4, 8, 64}) {
@@ -352,13 +354,11 @@ TEST_P(PublicFailures, workers_without_tokens_change_nothing) {
   }
 }
 
-// OP-F2. Every row of a batch is its own, not row 0.
+// OP-F2 (pytorch #194167). Every row of a batch is its own, not row 0.
 TEST_P(PublicFailures, rows_of_a_batch_equal_their_own_calls) {
   const int64_t length = kReducedTests ? 300 : 1024;
-  Shape shape = {.dtype = DType::kBF16,
-                 .num_heads = 8,
-                 .block_size = 256,
-                 .context_lens = std::vector<int64_t>(4, length)};
+  Shape shape = {
+      .dtype = DType::kBF16, .num_heads = 8, .block_size = 256, .context_lens = std::vector<int64_t>(4, length)};
   Problem batch(shape);
   const ReferenceResult expected = batch.reference();
   EXPECT_TRUE(agrees(batch.run(implementation()), expected, batch.spec()));
@@ -375,14 +375,12 @@ TEST_P(PublicFailures, rows_of_a_batch_equal_their_own_calls) {
   }
 }
 
-// OP-F3a. What a larger call left in the workspace is not merged into a smaller one.
+// OP-F3a (TensorRT-LLM #18754, vLLM #45844). What a larger call left in the workspace is not merged into a smaller one.
 TEST_P(PublicFailures, a_used_workspace_is_as_good_as_a_new_one) {
   const int64_t length = kReducedTests ? 512 : 4096;
   ThreadPool pool(4);
-  Problem large({.dtype = DType::kF16,
-                 .num_heads = 8,
-                 .head_dim = 128,
-                 .context_lens = std::vector<int64_t>(3, length)});
+  Problem large(
+      {.dtype = DType::kF16, .num_heads = 8, .head_dim = 128, .context_lens = std::vector<int64_t>(3, length)});
   Problem ragged({.dtype = DType::kF16, .num_heads = 8, .head_dim = 128, .context_lens = {1, 100, length}, .seed = 2});
   const Result<size_t> bytes = workspace_bytes(implementation(), large.spec(), &pool);
   ASSERT_TRUE(bytes.ok()) << bytes.status().message();
@@ -411,7 +409,8 @@ TEST_P(PublicFailures, a_workspace_one_byte_short_is_refused) {
   }
 }
 
-// OP-F4. lse is a natural logarithm: base 2 would give 3, and merge with the wrong weights.
+// OP-F4 (SGLang #35045, flashinfer #4547). lse is a natural logarithm: base 2 would give 3, and merge with the wrong
+// weights.
 TEST_P(PublicFailures, lse_is_a_natural_logarithm) {
   const Answer eight = run({.num_heads = 1, .num_kv_heads = 1, .context_lens = {8}, .query = kZeroQuery});
   ASSERT_TRUE(eight.status.ok());
@@ -433,7 +432,7 @@ TEST_P(PublicFailures, lse_is_a_natural_logarithm) {
   EXPECT_NEAR(merged, 0.2584405, 1e-6);
 }
 
-// OP-G1. q.k is past fp16's range before and after scaling.
+// OP-G1 (llama.cpp #6646, mlc-llm #1638). q.k is past fp16's range before and after scaling.
 TEST_P(PublicFailures, logits_past_the_range_of_fp16_are_no_infinities) {
   for (const DType dtype : kStorageTypes) {
     expect_all({.dtype = dtype,
@@ -448,7 +447,7 @@ TEST_P(PublicFailures, logits_past_the_range_of_fp16_are_no_infinities) {
   }
 }
 
-// OP-G2. Logits of -113,137 are low, not masked.
+// OP-G2 (flashinfer #4267 and #4401). Logits of -113,137 are low, not masked.
 TEST_P(PublicFailures, very_low_logits_are_not_taken_for_masked) {
   for (const DType dtype : kStorageTypes) {
     for (const float key : {-100.0f, -60000.0f}) {
@@ -465,7 +464,7 @@ TEST_P(PublicFailures, very_low_logits_are_not_taken_for_masked) {
   }
 }
 
-// OP-G3, of which the scale applies: it is neither dropped, nor inverted, nor assumed positive.
+// OP-G3 (maxtext #1370), of which the scale applies: it is neither dropped, nor inverted, nor assumed positive.
 TEST_P(PublicFailures, scale_may_be_negative_zero_or_one) {
   const std::pair<float, double> answers[] = {{-1.0f, 0.4247896}, {0.0f, 1.0}, {1.0f, 1.5752104}};
   for (const DType dtype : kStorageTypes) {
@@ -484,7 +483,7 @@ TEST_P(PublicFailures, scale_may_be_negative_zero_or_one) {
   }
 }
 
-// OP-G4. Unnormalised sums do not overflow 16 bits.
+// OP-G4 (ik_llama.cpp #1196). Unnormalised sums do not overflow 16 bits.
 TEST_P(PublicFailures, sums_larger_than_any_fp16_number_are_kept) {
   for (const int64_t length : {2, 64}) {
     expect_all({.dtype = DType::kF16, .context_lens = {length}, .value = all(60000), .query = kZeroQuery}, 60000);
@@ -502,7 +501,7 @@ TEST_P(PublicFailures, sums_larger_than_any_fp16_number_are_kept) {
   }
 }
 
-// OP-J1. Strides are taken as given, K's and V's apart.
+// OP-J1 (aiter #3498, InfiniCore #1149). Strides are taken as given, K's and V's apart.
 TEST_P(PublicFailures, views_with_strides_of_their_own_equal_dense_caches) {
   for (const DType dtype : kStorageTypes) {
     Shape shape = {.dtype = dtype, .num_heads = 6, .num_kv_heads = 3, .head_dim = 40, .context_lens = {50, 17}};
@@ -514,7 +513,8 @@ TEST_P(PublicFailures, views_with_strides_of_their_own_equal_dense_caches) {
   }
 }
 
-// OP-J3. Nothing is read past the end of a buffer. (Every buffer of a Problem ends at an inaccessible page.)
+// OP-J3 (vLLM #46548 and #42421). Nothing is read past the end of a buffer. (Every buffer of a Problem ends at an
+// inaccessible page.)
 TEST_P(PublicFailures, no_byte_past_a_buffer_is_read) {
   for (const DType dtype : kStorageTypes) {
     for (const int64_t head_dim : {1, 7, 40, 64, 65, 100}) {

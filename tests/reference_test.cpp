@@ -1,4 +1,5 @@
-// The reference defines what is right, so it is held against answers worked out by hand and a second, slower definition.
+// The reference defines what is right, so it is held against answers worked out by hand and a second, slower
+// definition.
 #include "quire/reference.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +30,11 @@ TEST(Reference, of_equal_logits_is_the_mean_of_the_values) {
 }
 
 TEST(Reference, of_one_token_is_its_value) {
-  Problem problem({.dtype = DType::kF32, .num_heads = 2, .num_kv_heads = 1, .head_dim = 5, .context_lens = {1},
+  Problem problem({.dtype = DType::kF32,
+                   .num_heads = 2,
+                   .num_kv_heads = 1,
+                   .head_dim = 5,
+                   .context_lens = {1},
                    .value = [](int64_t, int64_t, int64_t, int64_t d) { return 0.1f * static_cast<float>(d); }});
   const ReferenceResult result = problem.reference();
   for (size_t i = 0; i < 10; ++i) EXPECT_EQ(result.output[i], static_cast<double>(0.1f * static_cast<float>(i % 5)));
@@ -43,7 +48,9 @@ TEST(Reference, of_two_tokens_is_what_one_computes_by_hand) {
                    .context_lens = {2},
                    .scale = 0.5f,
                    .key = [](int64_t, int64_t t, int64_t, int64_t d) { return d == 0 ? (t == 0 ? 3.0f : 1.0f) : 9.0f; },
-                   .value = [](int64_t, int64_t t, int64_t, int64_t d) { return t == 0 ? 1.0f : d == 0 ? 0.0f : 5.0f; },
+                   .value = [](int64_t, int64_t t, int64_t, int64_t d) { return t == 0   ? 1.0f
+                                                                                : d == 0 ? 0.0f
+                                                                                         : 5.0f; },
                    .query = [](int64_t, int64_t, int64_t d) { return d == 0 ? 1.0f : 0.0f; }});
   const ReferenceResult result = problem.reference();
   EXPECT_NEAR(result.output[0], 0.7310585786300049, 1e-15);
@@ -54,9 +61,12 @@ TEST(Reference, of_two_tokens_is_what_one_computes_by_hand) {
 }
 
 TEST(Reference, norm_of_equal_weights_and_unit_values_is_one_over_the_root_of_their_number) {
-  Problem problem({.head_dim = 1, .context_lens = {100}, .value = [](int64_t, int64_t t, int64_t, int64_t) {
-                     return t % 2 == 0 ? 1.0f : -1.0f;  // the output cancels to 0, N does not
-                   },
+  Problem problem({.head_dim = 1,
+                   .context_lens = {100},
+                   .value =
+                       [](int64_t, int64_t t, int64_t, int64_t) {
+                         return t % 2 == 0 ? 1.0f : -1.0f;  // the output cancels to 0, N does not
+                       },
                    .query = kZeroQuery});
   const ReferenceResult result = problem.reference();
   EXPECT_NEAR(result.output[0], 0, 1e-15);
@@ -79,8 +89,10 @@ TEST(Reference, of_an_empty_row_is_zero_with_lse_minus_infinity) {
 
 TEST(Reference, leaves_unmapped_tokens_out_of_the_softmax) {
   // Tokens 16..31 of 40 are missing: the mean of 0..15 and 32..39.
-  Problem problem({.context_lens = {40}, .unmapped = [](int64_t, int64_t i) { return i == 1; },
-                   .value = kRamp, .query = kZeroQuery});
+  Problem problem({.context_lens = {40},
+                   .unmapped = [](int64_t, int64_t i) { return i == 1; },
+                   .value = kRamp,
+                   .query = kZeroQuery});
   const ReferenceResult result = problem.reference();
   EXPECT_NEAR(result.output[0], (120.0 + 284.0) / 24, 1e-12);
   EXPECT_NEAR(result.lse[0], std::log(24.0), 1e-14);
@@ -102,9 +114,8 @@ TEST(Reference, keeps_huge_logits_apart) {
 
 TEST(Reference, reports_values_that_are_not_finite_in_kind) {
   const auto first_output = [](float value) {
-    Problem problem({.context_lens = {20}, .value = [value](int64_t, int64_t t, int64_t, int64_t) {
-                       return t == 7 ? value : 1.0f;
-                     }});
+    Problem problem({.context_lens = {20},
+                     .value = [value](int64_t, int64_t t, int64_t, int64_t) { return t == 7 ? value : 1.0f; }});
     return problem.reference().output[0];
   };
   EXPECT_EQ(first_output(kInfinity), static_cast<double>(kInfinity));

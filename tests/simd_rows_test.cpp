@@ -63,10 +63,8 @@ void add_rows(DType dtype, const float* weights, const void* const* rows, size_t
 
 void add_row(DType dtype, float weight, const void* row, size_t head_dim, float* accumulator) {
   switch (dtype) {
-    case DType::kF16:
-      return multiply_add_row(weight, static_cast<const hwy::float16_t*>(row), head_dim, accumulator);
-    case DType::kBF16:
-      return multiply_add_row(weight, static_cast<const hwy::bfloat16_t*>(row), head_dim, accumulator);
+    case DType::kF16: return multiply_add_row(weight, static_cast<const hwy::float16_t*>(row), head_dim, accumulator);
+    case DType::kBF16: return multiply_add_row(weight, static_cast<const hwy::bfloat16_t*>(row), head_dim, accumulator);
     default: return multiply_add_row(weight, static_cast<const float*>(row), head_dim, accumulator);
   }
 }

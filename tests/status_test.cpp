@@ -57,8 +57,8 @@ TEST(DType, has_fixed_values_sizes_and_names) {
     int64_t bytes;
     const char* name;
   };
-  const Fact facts[] = {{DType::kF32, 0, 4, "fp32"},         {DType::kF16, 1, 2, "fp16"},
-                        {DType::kBF16, 2, 2, "bf16"},        {DType::kF8E4M3, 3, 1, "fp8_e4m3"},
+  const Fact facts[] = {{DType::kF32, 0, 4, "fp32"},        {DType::kF16, 1, 2, "fp16"},
+                        {DType::kBF16, 2, 2, "bf16"},       {DType::kF8E4M3, 3, 1, "fp8_e4m3"},
                         {DType::kF8E5M2, 4, 1, "fp8_e5m2"}, {DType::kI8, 5, 1, "int8"}};
   for (const Fact& fact : facts) {
     EXPECT_EQ(static_cast<int>(fact.dtype), fact.value);

@@ -38,11 +38,11 @@ Status validate_changed(Change change) {
   return validate(spec);
 }
 
-#define EXPECT_INVALID(status, words)                                   \
-  do {                                                                  \
-    const Status checked = (status);                                    \
-    EXPECT_EQ(checked.code(), StatusCode::kInvalidArgument);            \
-    EXPECT_THAT(checked.message(), HasSubstr(words));                   \
+#define EXPECT_INVALID(status, words)                        \
+  do {                                                       \
+    const Status checked = (status);                         \
+    EXPECT_EQ(checked.code(), StatusCode::kInvalidArgument); \
+    EXPECT_THAT(checked.message(), HasSubstr(words));        \
   } while (false)
 
 TEST(Validate, accepts_a_good_spec) { EXPECT_TRUE(validate(good_spec()).ok()); }
@@ -89,18 +89,21 @@ TEST(Validate, accepts_every_finite_scale_and_no_other) {
 TEST(Validate, rejects_zero_and_negative_strides) {
   for (const int64_t bad : {int64_t{0}, int64_t{-8}}) {
     const std::string is = " is " + std::to_string(bad);
-    EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.query_strides.batch = bad; }), "query_strides.batch" + is);
+    EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.query_strides.batch = bad; }),
+                   "query_strides.batch" + is);
     EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.query_strides.head = bad; }), "query_strides.head" + is);
     EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.output_strides.batch = bad; }),
                    "output_strides.batch" + is);
-    EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.output_strides.head = bad; }), "output_strides.head" + is);
+    EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.output_strides.head = bad; }),
+                   "output_strides.head" + is);
     EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.k_strides.block = bad; }), "k_strides.block" + is);
     EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.k_strides.token = bad; }), "k_strides.token" + is);
     EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.k_strides.head = bad; }), "k_strides.head" + is);
     EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.v_strides.block = bad; }), "v_strides.block" + is);
     EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.v_strides.token = bad; }), "v_strides.token" + is);
     EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.v_strides.head = bad; }), "v_strides.head" + is);
-    EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.block_tables_stride = bad; }), "block_tables_stride" + is);
+    EXPECT_INVALID(validate_changed([&](AttentionSpec& s) { s.block_tables_stride = bad; }),
+                   "block_tables_stride" + is);
   }
 }
 
