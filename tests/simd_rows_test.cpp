@@ -45,6 +45,21 @@ float dot(DType dtype, const float* query, const void* row, size_t head_dim) {
 }
 
 template <typename T>
+void dot_four_as(const float* query, const void* const* rows, size_t head_dim, float* dots) {
+  const T* typed[4];
+  for (size_t r = 0; r < 4; ++r) typed[r] = static_cast<const T*>(rows[r]);
+  dot_four_rows(query, typed, head_dim, dots);
+}
+
+void dot_four(DType dtype, const float* query, const void* const* rows, size_t head_dim, float* dots) {
+  switch (dtype) {
+    case DType::kF16: return dot_four_as<hwy::float16_t>(query, rows, head_dim, dots);
+    case DType::kBF16: return dot_four_as<hwy::bfloat16_t>(query, rows, head_dim, dots);
+    default: return dot_four_as<float>(query, rows, head_dim, dots);
+  }
+}
+
+template <typename T>
 void add_rows_as(const float* weights, const void* const* rows, size_t count, size_t head_dim, float decay,
                  float* accumulator) {
   std::vector<const T*> typed;
@@ -80,6 +95,7 @@ namespace quire {
 HWY_EXPORT(exp_all);
 HWY_EXPORT(max_all);
 HWY_EXPORT(dot);
+HWY_EXPORT(dot_four);
 HWY_EXPORT(add_rows);
 HWY_EXPORT(add_row);
 
@@ -151,15 +167,23 @@ GuardedBuffer stored_row(DType dtype, size_t head_dim, size_t shift) {
 TEST_P(SimdRows, dot_counts_every_element_and_none_behind_the_row) {
   for (const DType dtype : kStorageTypes) {
     for (size_t head_dim = 1; head_dim <= 140; ++head_dim) {
-      const GuardedBuffer row = stored_row(dtype, head_dim, 3);
       std::vector<float> query(head_dim + kPaddedLanes, 0.0f);
-      float want = 0;
-      for (size_t i = 0; i < head_dim; ++i) {
-        query[i] = whole(2 * i + 1);
-        want += query[i] * whole(i + 3);
+      for (size_t i = 0; i < head_dim; ++i) query[i] = whole(2 * i + 1);
+      std::vector<GuardedBuffer> rows;
+      const void* pointers[4];
+      float want[4] = {};
+      for (size_t r = 0; r < 4; ++r) {
+        rows.push_back(stored_row(dtype, head_dim, r + 3));
+        for (size_t i = 0; i < head_dim; ++i) want[r] += query[i] * whole(i + r + 3);
       }
-      ASSERT_EQ(HWY_DYNAMIC_DISPATCH(dot)(dtype, query.data(), row.data(), head_dim), want)
-          << name_of(dtype) << ", head_dim " << head_dim;
+      for (size_t r = 0; r < 4; ++r) {
+        pointers[r] = rows[r].data();
+        ASSERT_EQ(HWY_DYNAMIC_DISPATCH(dot)(dtype, query.data(), pointers[r], head_dim), want[r])
+            << name_of(dtype) << ", head_dim " << head_dim;
+      }
+      float four[4];
+      HWY_DYNAMIC_DISPATCH(dot_four)(dtype, query.data(), pointers, head_dim, four);
+      for (size_t r = 0; r < 4; ++r) ASSERT_EQ(four[r], want[r]) << name_of(dtype) << ", head_dim " << head_dim;
     }
   }
 }
