@@ -67,6 +67,47 @@ TEST(Probes, keep_tables_that_decode_accepts) {
   }
 }
 
+TEST(Probes, a_shared_block_stays_live_where_its_first_sequence_got_shorter) {
+  Workload w = ragged_workload();
+  w.context_lens = {16, 70};
+  w.batch_size = 2;
+  w.shared_blocks = true;
+  for_each_probe(w, CheckDepth::kPoint,
+                 [&](const Probe&, ProbeCase& target) { EXPECT_TRUE(dead_memory_is_poisoned(target.problem())); });
+}
+
+TEST(Probes, a_problem_does_not_depend_on_what_was_there_before) {
+  const Workload w = ragged_workload();
+  for_each_probe(w, CheckDepth::kPoint, [&](const Probe& probe, ProbeCase& target) {
+    Result<ProbeCase> fresh = ProbeCase::create(w, target.executor());
+    ASSERT_TRUE(fresh.ok());
+    probe.write(*fresh, 0);
+    for (const Probe& other : probes_for(w, CheckDepth::kPoint)) {
+      other.write(target, 0);
+      probe.write(target, 0);
+      EXPECT_EQ(hash_inputs(target.problem(), target.executor()), hash_inputs(fresh->problem(), target.executor()));
+      EXPECT_EQ(target.problem().spec.scale, fresh->problem().spec.scale);
+    }
+  });
+}
+
+TEST(Probes, the_needle_moves_every_block_and_shortens_every_sequence) {
+  std::vector<int64_t> blocks;
+  for_each_probe(ragged_workload(), CheckDepth::kPoint, [&](const Probe& probe, ProbeCase& target) {
+    const Case& c = target.problem();
+    const int64_t block = c.table_row(2)[1];
+    const int64_t length = c.context_lens_data()[2];
+    if (probe.name == std::string("needle")) {
+      EXPECT_EQ(block, (blocks.back() + 1) % c.spec.num_blocks);
+      EXPECT_EQ(length, 63);
+      EXPECT_EQ(c.context_lens_data()[1], 0);
+    } else if (probe.name != std::string("empty")) {
+      EXPECT_EQ(length, 64);
+      blocks.push_back(block);
+    }
+  });
+}
+
 TEST(Probes, every_probe_changes_what_an_earlier_result_would_be) {
   std::vector<std::vector<double>> sums;
   for_each_probe(ragged_workload(), CheckDepth::kPoint, [&](const Probe&, ProbeCase& target) {
