@@ -13,5 +13,6 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/quire-config-versio
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/quire-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/quire-config-version.cmake
         DESTINATION ${package_dir})
 if(TARGET quire_tool)
+  set_target_properties(quire_tool PROPERTIES INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
   install(TARGETS quire_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endif()

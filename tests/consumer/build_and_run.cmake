@@ -1,5 +1,5 @@
-# Configures, builds and runs tests/consumer/project against an installed tree (MODE=find_package) or against the source
-# tree (MODE=add_subdirectory).
+# Configures, builds and runs tests/consumer/project against an installed tree (MODE=find_package), whose tool must
+# run too, or against the source tree (MODE=add_subdirectory).
 
 function(run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE result COMMAND_ECHO STDOUT)
@@ -13,6 +13,9 @@ set(settings -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${CONFIG} -DCMAKE_CXX_COMPILER=$
 if(MODE STREQUAL find_package)
   file(REMOVE_RECURSE ${WORK_DIR})
   run(${CMAKE_COMMAND} --install ${BUILD_DIR} --config ${CONFIG} --prefix ${WORK_DIR}/installed)
+  if(EXISTS ${WORK_DIR}/installed/bin/quire)
+    run(${WORK_DIR}/installed/bin/quire --version)
+  endif()
   list(APPEND settings -DCMAKE_PREFIX_PATH=${WORK_DIR}/installed)
 else()
   # The kernels are tested elsewhere: the baseline's alone, to be quick.
