@@ -38,8 +38,8 @@ ReadCalibration calibrate_reads(std::span<const Piece> pieces, bool cold, Execut
   Evictor evictor(executor);
   const int64_t samples = std::clamp(kBytesPerKernel / result.bytes, kFewestSamples, kMostSamples);
   for (int64_t sample = 0; sample < samples && !interrupted(); ++sample) {
-    if (progress) progress(fmt::format("reading {} MiB {}", result.bytes >> 20, cold ? "cold" : "hot"));
     for (const ThreadedRead& read : reads) {
+      if (progress) progress(fmt::format("reading {} MiB {}", result.bytes >> 20, cold ? "cold" : "hot"));
       if (cold) {
         evictor.evict(pieces);
       } else {

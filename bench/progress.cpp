@@ -70,19 +70,20 @@ JobEvents ProgressLine::events() {
 void ProgressLine::draw() {
   if (!shown_) return;
   const size_t width = std::max<size_t>(terminal_width(), 2) - 1;  // a full line would scroll
-  const std::string text = estimate_.text(activity_, now(), width);
+  std::string text = estimate_.text(activity_, now(), width);
+  if (text == drawn_) return;
   // Blanks over what an earlier, longer text left: no escape sequence that a simple terminal lacks.
-  const size_t blanks = std::min(drawn_, width) > text.size() ? std::min(drawn_, width) - text.size() : 0;
-  fmt::print(stderr, "\r{}{}\r{}", text, std::string(blanks, ' '), text);
+  const size_t old_size = std::min(drawn_.size(), width);
+  fmt::print(stderr, "\r{}{}", text, std::string(old_size > text.size() ? old_size - text.size() : 0, ' '));
   std::fflush(stderr);
-  drawn_ = text.size();
+  drawn_ = std::move(text);
 }
 
 void ProgressLine::clear() {
-  if (drawn_ == 0) return;
-  fmt::print(stderr, "\r{}\r", std::string(drawn_, ' '));
+  if (drawn_.empty()) return;
+  fmt::print(stderr, "\r{}\r", std::string(drawn_.size(), ' '));
   std::fflush(stderr);
-  drawn_ = 0;
+  drawn_.clear();
 }
 
 bool may_color(int descriptor) {

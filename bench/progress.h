@@ -54,7 +54,7 @@ class ProgressLine {
   ProgressEstimate estimate_;
   bool shown_;
   std::string activity_;
-  size_t drawn_ = 0;  // characters on the line now
+  std::string drawn_;  // what stands there now
 };
 
 /// True where output to this descriptor may be coloured: a terminal, and neither NO_COLOR nor TERM=dumb.

@@ -153,7 +153,9 @@ class SelfTest {
     job.depth = CheckDepth::kFull;
     job.threads = options_.threads;
     job.with_faults = true;
-    tally_.add(run_job(job, timeout_s, events_), title);
+    const std::vector<Row> rows = run_job(job, timeout_s, events_);
+    if (interrupted()) return;
+    tally_.add(rows, title);
     const size_t wrong = tally_.complaints().size() - complaints;
     const std::string outcome = wrong == 0 ? "all caught" : fmt::format("{} WRONG", wrong);
     print_(fmt::format("  {:<44}{:<12}{:6.1f} s\n", title, outcome, seconds() - start));
