@@ -81,9 +81,9 @@ class JobRun {
     uint64_t calls = 0;
     Clock::time_point call_seen = Clock::now();  // when the call that is running was first seen
     while (!worker.ended()) {
+      report(monitor.activity());
       const std::optional<std::string> line = worker.read_line(kPollMilliseconds);
       if (line.has_value()) take_row(*line);
-      report(monitor.activity());
       if (interrupted() || names_due().empty()) return std::nullopt;
       const int64_t running = monitor.running();
       if (running == CallMonitor::kNone || monitor.calls() != calls) call_seen = Clock::now();
