@@ -3,6 +3,7 @@
 
 #include "bench/calibrate.h"
 #include "bench/cli.h"
+#include "bench/environment.h"
 #include "bench/numbers.h"
 #include "bench/options.h"
 #include "bench/progress.h"
@@ -13,8 +14,8 @@ namespace {
 constexpr size_t kColumnWidth = 13;
 
 std::string header(const Calibration& calibration) {
-  std::string text = fmt::format("Reading contiguous memory, {} thread(s), median GB/s\n\n{:<10}{:<6}",
-                                 calibration.threads, "size", "");
+  std::string text = fmt::format("{}\n\nReading contiguous memory, median GB/s\n\n{:<10}{:<6}",
+                                 machine_line(read_environment(), calibration.threads), "size", "");
   const size_t indent = text.size() - text.rfind('\n') - 1;
   size_t width = indent;
   for (const auto& [name, series] : calibration.reads.front().reads) {
@@ -50,8 +51,10 @@ int run_calibrate(const std::vector<std::string>& args) {
   const JobEvents events = progress.events();
   const Calibration calibration = calibrate(parsed->options.threads, events.progress);
   progress.clear();
-  if (interrupted() || calibration.reads.empty()) return interrupted() ? kExitInterrupted : kExitUsage;
-
+  if (interrupted()) return kExitInterrupted;
+  if (calibration.reads.empty()) {
+    return fail("quire calibrate", {StatusCode::kInternal, "too little memory is available to read from"});
+  }
   std::string text = header(calibration);
   for (const ReadCalibration& reads : calibration.reads) text += line(reads);
   text += fmt::format("\n* the fastest: the floor of a row is the best read of as many bytes.\n"

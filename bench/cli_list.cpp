@@ -78,8 +78,8 @@ int run_list(const std::vector<std::string>& args) {
   if (!parsed->help.empty()) return print_out(parsed->help) ? kExitOk : kExitUsage;
 
   const Environment e = read_environment();
-  std::string text = fmt::format("Devices\n  cpu      {}, {} threads, {}, {} of memory\n", e.cpu_model,
-                                 e.threads_available, e.simd_target, byte_text(static_cast<double>(e.memory_bytes)));
+  std::string text = fmt::format("Devices\n  cpu      {}, {} of memory\n", machine_line(e, e.threads_available),
+                                 byte_text(static_cast<double>(e.memory_bytes)));
   text += "  cuda:0   not available: this build has no CUDA\n\nImplementations, best first\n";
   for (const Implementation* implementation : implementations()) {
     text += fmt::format("  {} ({})\n", implementation->name, name_of(implementation->backend));

@@ -1,5 +1,6 @@
 #include "bench/environment.h"
 
+#include <fmt/format.h>
 #include <hwy/detect_targets.h>
 #include <hwy/targets.h>
 #include <sys/utsname.h>
@@ -167,6 +168,14 @@ nlohmann::ordered_json to_json(const Environment& e) {
           {"build_type", e.build_type},
           {"simd_target", e.simd_target},
           {"blas", e.blas}};
+}
+
+std::string machine_line(const Environment& e, int threads) {
+  std::string line = fmt::format("{}, {} thread{}, {}", e.cpu_model, threads, threads == 1 ? "" : "s", e.simd_target);
+  if (const std::optional<int64_t> cache = last_level_cache_bytes(e)) {
+    line += fmt::format(", last-level cache {:.4g} MiB", static_cast<double>(*cache) / (1024 * 1024));
+  }
+  return line;
 }
 
 std::optional<int64_t> last_level_cache_bytes(const Environment& e) {

@@ -34,6 +34,9 @@ Environment read_environment();
 
 nlohmann::ordered_json to_json(const Environment& environment);
 
+/// One line: processor, threads, instruction set, last-level cache.
+std::string machine_line(const Environment& environment, int threads);
+
 /// Bytes of the largest cache; nothing where the system does not say.
 std::optional<int64_t> last_level_cache_bytes(const Environment& environment);
 

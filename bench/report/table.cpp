@@ -176,12 +176,8 @@ std::string point_name(const Workload& workload) {
 }
 
 std::string table_head(const ReportInfo& info) {
-  const Environment& e = info.environment;
-  std::string device = fmt::format("quire {} on cpu: {}, {} thread{}, {}", e.quire_version, e.cpu_model, info.threads,
-                                   info.threads == 1 ? "" : "s", e.simd_target);
-  if (const auto cache = last_level_cache_bytes(e)) {
-    device += fmt::format(", last-level cache {:.4g} MiB", static_cast<double>(*cache) / (1024 * 1024));
-  }
+  const std::string device = fmt::format("quire {} on cpu: {}", info.environment.quire_version,
+                                         machine_line(info.environment, info.threads));
   const char* times = info.cold && info.hot ? "ms = cold median +-ci (95 %), hot_ms = in cache"
                       : info.cold           ? "ms = cold median +-ci (95 %)"
                                             : "ms = median in cache +-ci (95 %)";
