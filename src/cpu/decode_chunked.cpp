@@ -1,9 +1,9 @@
 // cpu-chunked: a whole chunk of tokens as one masked vector operation, per (sequence, query head).
 //
-// For each chunk of 64 tokens (32 for head_dim > 128), first every token's block is looked up and the addresses of the
-// mapped ones are written side by side: that is the mask. What follows runs over the chunk as a whole, dense and free
-// of look-ups: all scores, four rows at a time, their maximum, all exponentials, then the weighted sum of all V rows in
-// registers.
+// For each chunk of 64 tokens (32 for head_dim > 128), first the blocks it touches are looked up and the addresses of
+// their tokens, the mapped ones, are written side by side: that is the mask. What follows runs over the chunk as a
+// whole, dense and free of look-ups: all scores, four rows at a time, their maximum, all exponentials, then the
+// weighted sum of all V rows in registers.
 //
 //   chunk:        t0 ........................ t0+63        (straddles any number of blocks)
 //   block_table:   7  7  7  7 | -1 -1 -1 -1 | 2  2 ...
@@ -37,6 +37,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
+namespace {
 
 constexpr int64_t kRowsAtOnce = 4;
 
@@ -48,7 +49,7 @@ struct Chunk {
   int64_t count = 0;
 };
 
-// Resolves the next tokens of a sequence, one table look-up each. Block and slot advance with the token: no division.
+// Resolves the tokens of a sequence chunk by chunk: a table look-up for each block that a chunk touches.
 template <typename T>
 class LookUp {
  public:
@@ -56,14 +57,13 @@ class LookUp {
 
   void next(int64_t tokens, Chunk<T>& chunk) {
     chunk.count = 0;
-    for (int64_t i = 0; i < tokens; ++i) {
+    while (tokens > 0) {
+      const int64_t run = std::min(tokens, head_.block_size - slot_);
       const int64_t block = head_.block_table[logical_block_];
-      if (block >= 0) {
-        chunk.keys[chunk.count] = head_.keys.row(block, slot_);
-        chunk.values[chunk.count] = head_.values.row(block, slot_);
-        ++chunk.count;
-      }
-      if (++slot_ == head_.block_size) {
+      if (block >= 0) add_rows(head_.keys.row(block, slot_), head_.values.row(block, slot_), run, chunk);
+      tokens -= run;
+      slot_ += run;
+      if (slot_ == head_.block_size) {
         slot_ = 0;
         ++logical_block_;
       }
@@ -73,6 +73,14 @@ class LookUp {
   }
 
  private:
+  void add_rows(const T* key, const T* value, int64_t run, Chunk<T>& chunk) const {
+    for (int64_t i = 0; i < run; ++i) {
+      chunk.keys[chunk.count + i] = key + i * head_.keys.strides.token;
+      chunk.values[chunk.count + i] = value + i * head_.values.strides.token;
+    }
+    chunk.count += run;
+  }
+
   const HeadView<T>& head_;
   int64_t logical_block_ = 0, slot_ = 0;
 };
@@ -125,6 +133,7 @@ void decode_chunked(const AttentionSpec& spec, const AttentionArgs& args, int64_
   }
 }
 
+}  // namespace
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace quire

@@ -49,6 +49,7 @@ struct DenseHead {
 HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
+namespace {
 
 // The score row: every padded token's score, then -inf over what is not there. Returns whether any token is.
 template <typename T>
@@ -97,6 +98,7 @@ void attend_dense(const AttentionSpec& spec, const AttentionArgs& args, int64_t 
   }
 }
 
+}  // namespace
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace quire

@@ -29,6 +29,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
+namespace {
 
 // First walk: scores of the tokens [first, end), -inf where unmapped. Returns the largest; `mapped` counts.
 template <typename T>
@@ -92,6 +93,7 @@ void decode_scalar(const AttentionSpec& spec, const AttentionArgs& args, int64_t
   }
 }
 
+}  // namespace
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace quire

@@ -13,6 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
+namespace {
 
 template <typename T>
 void widen_as(const void* source, float* target, size_t count) {
@@ -60,6 +61,7 @@ void narrow(DType dtype, const float* source, void* target, size_t count) {
   }
 }
 
+}  // namespace
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace quire

@@ -47,8 +47,15 @@ HWY_INLINE FloatVec load_rest_f32(FloatTag d, const T* row, const RestOfRow& res
 template <typename T>
 HWY_INLINE void prefetch_row(const T* row, size_t head_dim) {
   constexpr size_t kLineBytes = 64;
-  const char* bytes = reinterpret_cast<const char*>(row);
-  for (size_t i = 0; i < head_dim * sizeof(T); i += kLineBytes) __builtin_prefetch(bytes + i, 0, 2);
+  const char* line = reinterpret_cast<const char*>(row);
+  const char* end = line + head_dim * sizeof(T);
+  for (; line + 3 * kLineBytes < end; line += 4 * kLineBytes) {
+    __builtin_prefetch(line, 0, 2);
+    __builtin_prefetch(line + kLineBytes, 0, 2);
+    __builtin_prefetch(line + 2 * kLineBytes, 0, 2);
+    __builtin_prefetch(line + 3 * kLineBytes, 0, 2);
+  }
+  for (; line < end; line += kLineBytes) __builtin_prefetch(line, 0, 2);
 }
 
 /// The dot product of a query with a row, in at least 8 partial sums.

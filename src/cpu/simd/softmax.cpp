@@ -12,6 +12,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace quire {
 namespace HWY_NAMESPACE {
+namespace {
 
 RowSoftmax softmax(float* scores, size_t count) {
   const size_t padded = (count + kSoftmaxPadding - 1) / kSoftmaxPadding * kSoftmaxPadding;
@@ -22,6 +23,7 @@ RowSoftmax softmax(float* scores, size_t count) {
   return row;
 }
 
+}  // namespace
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
 }  // namespace quire
