@@ -6,7 +6,7 @@
 //   3. for each (sequence, query head): all scores against the padded length, mask, softmax, weighted sum of V.
 //
 // Every byte of K and V is read from the cache, written, read, written group_size times and read again, all of it
-// padded to the longest sequence: about 2 + 3 * group_size times the traffic that decode needs.
+// padded to the longest sequence: about 3 + 2 * group_size times the traffic that decode needs.
 //
 // Invariants
 //  1. Only slots of mapped tokens below context_len are copied; everything else in the buffers is zero.
