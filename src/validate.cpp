@@ -9,7 +9,6 @@
 #include <string>
 #include <utility>
 
-
 namespace quire {
 namespace {
 
@@ -44,7 +43,8 @@ int64_t extent(std::initializer_list<Dimension> dimensions, DType dtype) {
     if (__builtin_mul_overflow(d.size - 1, d.stride, &step) || __builtin_add_overflow(last, step, &last)) return -1;
   }
   int64_t bytes = 0;
-  if (last == std::numeric_limits<int64_t>::max() || __builtin_mul_overflow(last + 1, size_of(dtype), &bytes)) return -1;
+  if (last == std::numeric_limits<int64_t>::max() || __builtin_mul_overflow(last + 1, size_of(dtype), &bytes))
+    return -1;
   return last + 1;
 }
 
@@ -53,11 +53,9 @@ int64_t query_extent(const AttentionSpec& s, const RowStrides& strides) {
 }
 
 int64_t cache_extent(const AttentionSpec& s, const CacheStrides& strides) {
-  return extent({{s.num_blocks, strides.block},
-                 {s.block_size, strides.token},
-                 {s.num_kv_heads, strides.head},
-                 {s.head_dim, 1}},
-                s.kv_dtype);
+  return extent(
+      {{s.num_blocks, strides.block}, {s.block_size, strides.token}, {s.num_kv_heads, strides.head}, {s.head_dim, 1}},
+      s.kv_dtype);
 }
 
 int64_t table_extent(const AttentionSpec& s) {
@@ -98,7 +96,8 @@ Status check_strides(const AttentionSpec& s) {
   if (Status e = fits("v_strides", cache_extent(s, s.v_strides)); !e.ok()) return e;
   if (Status e = fits("block_tables_stride", table_extent(s)); !e.ok()) return e;
   if (rows_overlap(s, s.output_strides)) {
-    return invalid("output_strides", std::to_string(s.output_strides.batch) + "/" + std::to_string(s.output_strides.head),
+    return invalid("output_strides",
+                   std::to_string(s.output_strides.batch) + "/" + std::to_string(s.output_strides.head),
                    "rows of the output would overlap");
   }
   return {};
@@ -132,8 +131,8 @@ Status check_range(const MemoryRange& range) {
   if (range.bytes == 0) return {};
   if (range.data == nullptr) return invalid(range.field, "null", "needs " + std::to_string(range.bytes) + " bytes");
   if (reinterpret_cast<uintptr_t>(range.data) % static_cast<uintptr_t>(range.alignment) != 0) {
-    return {StatusCode::kInvalidArgument,
-            std::string(range.field) + " is not aligned to its element of " + std::to_string(range.alignment) + " bytes"};
+    return {StatusCode::kInvalidArgument, std::string(range.field) + " is not aligned to its element of " +
+                                              std::to_string(range.alignment) + " bytes"};
   }
   return {};
 }

@@ -20,7 +20,8 @@ struct RowStrides {
   friend bool operator==(const RowStrides&, const RowStrides&) = default;
 };
 
-/// Strides of a K or V cache, in elements; the last dimension is dense. NHD and HND are nothing but two choices of these.
+/// Strides of a K or V cache, in elements; the last dimension is dense. NHD and HND are nothing but two choices of
+/// these.
 struct CacheStrides {
   int64_t block = 0;
   int64_t token = 0;  // between neighbouring slots of one block
@@ -61,10 +62,10 @@ CacheStrides hnd_strides(int64_t block_size, int64_t num_kv_heads, int64_t head_
 /// Sets every stride of `spec` for dense tensors, both caches NHD. Call it after the shapes are set.
 void set_dense_strides(AttentionSpec& spec) noexcept;
 
-/// Fills shapes, dtypes and strides of a spec from views of query [batch_size, num_heads, head_dim], k_cache and v_cache
-/// [num_blocks, block_size, num_kv_heads, head_dim] (an HND cache is passed as its permuted view) and output (shaped as
-/// query). Errors: a rank or shape that does not fit (invalid_argument), a last stride other than 1 (unsupported).
-/// max_blocks_per_seq, block_tables_stride and the options are the caller's to set afterwards.
+/// Fills shapes, dtypes and strides of a spec from views of query [batch_size, num_heads, head_dim], k_cache and
+/// v_cache [num_blocks, block_size, num_kv_heads, head_dim] (an HND cache is passed as its permuted view) and output
+/// (shaped as query). Errors: a rank or shape that does not fit (invalid_argument), a last stride other than 1
+/// (unsupported). max_blocks_per_seq, block_tables_stride and the options are the caller's to set afterwards.
 Result<AttentionSpec> spec_from_views(const TensorView& query, const TensorView& k_cache, const TensorView& v_cache,
                                       const TensorView& output);
 
@@ -100,8 +101,8 @@ Status validate(const AttentionSpec& spec);
 /// Checks pointers: none missing, each aligned to its element, output and lse overlapping no input nor each other.
 Status validate_args(const AttentionSpec& spec, const AttentionArgs& args);
 
-/// Checks table contents in host memory: every length in [0, max_blocks_per_seq * block_size], every live entry -1 or in
-/// [0, num_blocks). Entries past the live range are not read. Errors (out_of_range) name row, column and value.
+/// Checks table contents in host memory: every length in [0, max_blocks_per_seq * block_size], every live entry -1 or
+/// in [0, num_blocks). Entries past the live range are not read. Errors (out_of_range) name row, column and value.
 Status validate_tables(const AttentionSpec& spec, const int32_t* block_tables, const int32_t* context_lens);
 
 /// Bytes of workspace that decode() needs for this spec; `executor` as in Execution. 0 is possible.
@@ -111,7 +112,8 @@ Result<size_t> workspace_bytes(const AttentionSpec& spec, const Executor* execut
 Status initialize_workspace(const AttentionSpec& spec, const Workspace& workspace, CudaStream stream = nullptr);
 
 /// Attends each sequence's query to its cached keys and values with the best implementation for this spec:
-///   output[b, h] = sum_t p_t V[t],  p = softmax_t(scale * query[b, h] . K[t]),  lse[b, h] = ln sum_t exp(scale * q.K[t])
+///   output[b, h] = sum_t p_t V[t],  p = softmax_t(scale * query[b, h] . K[t]),  lse[b, h] = ln sum_t exp(scale *
+///   q.K[t])
 /// over the mapped tokens t < context_lens[b]; a row without any gives output 0 and lse -inf. On the CPU the tables are
 /// checked first; on error nothing is written.
 Status decode(const AttentionSpec& spec, const AttentionArgs& args, const Execution& execution = {});

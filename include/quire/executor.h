@@ -26,9 +26,9 @@ int available_threads() noexcept;
 /// A call from inside a task runs on the calling thread.
 class ThreadPool final : public Executor {
  public:
-  /// Starts num_threads - 1 threads (the caller is the last one); 0 means available_threads(). Starts fewer, and says so
-  /// in num_threads(), where the system has no more. With pin_threads each started thread keeps to one processor of the
-  /// affinity mask; the caller's thread is never pinned.
+  /// Starts num_threads - 1 threads (the caller is the last one); 0 means available_threads(). Starts fewer, and says
+  /// so in num_threads(), where the system has no more. With pin_threads each started thread keeps to one processor of
+  /// the affinity mask; the caller's thread is never pinned.
   explicit ThreadPool(int num_threads = 0, bool pin_threads = false) noexcept;
   ~ThreadPool() override;
   ThreadPool(const ThreadPool&) = delete;

@@ -77,6 +77,7 @@ HWY_EXPORT(narrow);
 
 void to_f32(DType dtype, const void* source, float* target, int64_t count) noexcept {
   if (count == 0) return;  // pointers may be null then, which memcpy does not allow
+  if (count <= 0) return;  // the pointers may be null then
   const auto elements = static_cast<size_t>(count);
   if (dtype == DType::kF32) {
     std::memcpy(target, source, elements * sizeof(float));
@@ -87,6 +88,7 @@ void to_f32(DType dtype, const void* source, float* target, int64_t count) noexc
 
 void from_f32(DType dtype, const float* source, void* target, int64_t count) noexcept {
   if (count == 0) return;  // pointers may be null then, which memcpy does not allow
+  if (count <= 0) return;  // the pointers may be null then
   const auto elements = static_cast<size_t>(count);
   if (dtype == DType::kF32) {
     std::memcpy(target, source, elements * sizeof(float));

@@ -6,7 +6,8 @@
 
 namespace quire {
 
-/// What is subtracted from logits before the exponential: their maximum, or 0 where that is -inf and the difference NaN.
+/// What is subtracted from logits before the exponential: their maximum, or 0 where that is -inf and the difference
+/// NaN.
 inline float softmax_shift(float max) { return max == -std::numeric_limits<float>::infinity() ? 0.0F : max; }
 
 struct RowSoftmax {
