@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/random.h"
+
 namespace quire::test {
 namespace {
 
@@ -80,10 +82,11 @@ void add_values(std::vector<Case>& cases, DType dtype) {
   add("without_lse", {.want_lse = false});
   const float subnormal = dtype == DType::kF16 ? 1e-6f : 1e-39f;
   add("subnormal_values", {.value = [subnormal](int64_t b, int64_t t, int64_t h, int64_t d) {
-        return subnormal * random_normal(7, 1, b, t, h, d);
+        return subnormal * random_normal(7, kValueStream, b, t, h, d);
       }});
-  add("values_near_the_largest_half",
-      {.value = [](int64_t b, int64_t t, int64_t h, int64_t d) { return 18000 * random_normal(7, 1, b, t, h, d); }});
+  add("values_near_the_largest_half", {.value = [](int64_t b, int64_t t, int64_t h, int64_t d) {
+        return 18000 * random_normal(7, kValueStream, b, t, h, d);
+      }});
   add("infinite_value", {.value = [](int64_t, int64_t t, int64_t, int64_t d) {
         return t == 20 && d == 3 ? kInfinity : static_cast<float>(d);
       }});
@@ -94,7 +97,7 @@ void add_values(std::vector<Case>& cases, DType dtype) {
       {.key = [](int64_t, int64_t t, int64_t, int64_t) { return t < 70 ? -kInfinity : 0.5f; },
        .query = [](int64_t, int64_t, int64_t) { return 1.0f; }});
   add("nan_key", {.key = [](int64_t b, int64_t t, int64_t h, int64_t d) {
-        return t == 20 && h == 1 ? kNaN : random_normal(7, 0, b, t, h, d);
+        return t == 20 && h == 1 ? kNaN : random_normal(7, kKeyStream, b, t, h, d);
       }});
 }
 

@@ -3,28 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <random>
 #include <utility>
+
+#include "tests/random.h"
 
 namespace quire::test {
 namespace {
 
 // Naive and gathering implementations ask for dense copies of everything; tests have to fit a small machine.
 constexpr size_t kMostWorkspaceBytes = size_t{1} << 30;
-
-constexpr int kKeyStream = 0;
-constexpr int kValueStream = 1;
-constexpr int kQueryStream = 2;
-
-uint64_t mix(uint64_t x) {
-  x += 0x9E3779B97F4A7C15u;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
 
 size_t bytes_of(DType dtype, std::initializer_list<std::pair<int64_t, int64_t>> sizes_and_strides) {
   int64_t last = 0;
@@ -51,15 +41,6 @@ bool holds_only(const GuardedBuffer& buffer, std::byte byte) {
 }
 
 }  // namespace
-
-float random_normal(uint64_t seed, int stream, int64_t row_key, int64_t position, int64_t head, int64_t d) {
-  const uint64_t token =
-      mix(mix(seed * 4 + static_cast<uint64_t>(stream)) ^ static_cast<uint64_t>(row_key << 32 | position));
-  const uint64_t bits = mix(token + static_cast<uint64_t>(head << 12 | d));
-  // Four uniforms add up to a bell: mean 2, variance 1/3.
-  const uint64_t sum = (bits & 0xFFFF) + (bits >> 16 & 0xFFFF) + (bits >> 32 & 0xFFFF) + (bits >> 48);
-  return (static_cast<float>(sum) / 65535.0f - 2.0f) * 1.7320508f;
-}
 
 std::vector<std::byte> Answer::row_bits(const AttentionSpec& spec, int64_t row) const {
   const auto row_size = static_cast<ptrdiff_t>(spec.num_heads * spec.head_dim * size_of(spec.dtype));
@@ -324,31 +305,6 @@ std::string reason_to_skip(const Implementation& implementation, const Problem& 
   if (!bytes.ok()) return bytes.status().code() == StatusCode::kUnsupported ? bytes.status().message() : "";
   if (*bytes > kMostWorkspaceBytes) return "needs a workspace of " + std::to_string(*bytes) + " bytes";
   return "";
-}
-
-Shape random_shape(uint64_t seed) {
-  std::mt19937_64 engine(seed);
-  const auto below = [&engine](uint64_t n) { return static_cast<int64_t>(engine() % n); };
-  Shape shape;
-  shape.seed = seed;
-  shape.dtype = kStorageTypes[below(3)];
-  shape.num_kv_heads = 1 + below(5);
-  shape.num_heads = shape.num_kv_heads * (1 + below(9));
-  shape.head_dim = below(2) == 0 ? 8 * (1 + below(20)) : 1 + below(130);
-  shape.block_size = below(2) == 0 ? int64_t{1} << below(8) : 1 + below(200);
-  shape.context_lens.resize(static_cast<size_t>(1 + below(7)));
-  for (int64_t& length : shape.context_lens) length = below(5) == 0 ? 0 : below(8) == 0 ? below(2000) : below(300);
-  shape.layout = static_cast<Layout>(below(5));
-  shape.placement = static_cast<Placement>(below(4));
-  shape.shared_prefix = below(3) == 0;
-  shape.dead_columns = below(4);
-  if (below(3) == 0) {
-    shape.unmapped = [seed](int64_t row, int64_t block) {
-      return mix(seed ^ static_cast<uint64_t>(row << 20 | block)) % 4 == 0;
-    };
-  }
-  if (below(3) == 0) shape.scale = 0.01f * static_cast<float>(below(100) - 50);
-  return shape;
 }
 
 }  // namespace quire::test

@@ -127,10 +127,4 @@ class Problem {
 /// Why this implementation cannot be tried on this problem here, or an empty string.
 std::string reason_to_skip(const Implementation& implementation, const Problem& problem, Executor* executor = nullptr);
 
-/// The N(0,1) value of a problem's key (stream 0), value (1) or query (2) element.
-float random_normal(uint64_t seed, int stream, int64_t row_key, int64_t position, int64_t head, int64_t d);
-
-/// A shape drawn at random: heads, head_dim, block size, lengths, layout, unmapped blocks, dtype, scale.
-Shape random_shape(uint64_t seed);
-
 }  // namespace quire::test

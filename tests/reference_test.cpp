@@ -7,10 +7,9 @@
 
 #include <cmath>
 #include <limits>
-#include <string>
-#include <vector>
 
 #include "tests/problem.h"
+#include "tests/random.h"
 
 namespace quire::test {
 namespace {
@@ -158,14 +157,16 @@ TEST(Reference, agrees_with_a_second_definition_in_long_double) {
         return random_normal(seed, stream, b, t, h, d);
       };
     };
-    const QueryFunction query = [seed](int64_t b, int64_t h, int64_t d) { return random_normal(seed, 2, b, 0, h, d); };
+    const QueryFunction query = [seed](int64_t b, int64_t h, int64_t d) {
+      return random_normal(seed, kQueryStream, b, 0, h, d);
+    };
     Problem problem(shape);
     const ReferenceResult result = problem.reference();
     // A few channels of each head: the second definition is slow.
     for (int64_t i = 0; i < problem.spec().batch_size * shape.num_heads; ++i) {
       const int64_t channel = i * 7 % shape.head_dim;
-      const double want = plain_output(problem, random_cache(0), random_cache(1), query, i / shape.num_heads,
-                                       i % shape.num_heads, channel);
+      const double want = plain_output(problem, random_cache(kKeyStream), random_cache(kValueStream), query,
+                                       i / shape.num_heads, i % shape.num_heads, channel);
       ASSERT_NEAR(result.output[static_cast<size_t>(i * shape.head_dim + channel)], want, 1e-12) << i;
     }
   }

@@ -3,8 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
-#include <limits>
 #include <vector>
 
 #include "quire/convert.h"
@@ -12,6 +10,7 @@
 #include "src/cpu/simd/softmax.h"
 #include "tests/guarded_buffer.h"
 #include "tests/problem.h"
+#include "tests/random.h"
 #include "tests/simd_target.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -219,7 +218,7 @@ TEST_P(SimdRows, softmax_gives_weights_maximum_and_sum_for_any_count) {
     // The scores' padding holds what must not count.
     std::vector<float> scores((count + kSoftmaxPadding - 1) / kSoftmaxPadding * kSoftmaxPadding, 50.0f);
     double want_sum = 0;
-    for (size_t i = 0; i < count; ++i) scores[i] = -random_normal(1, 0, 0, 0, 0, static_cast<int64_t>(i)) - 2;
+    for (size_t i = 0; i < count; ++i) scores[i] = -random_normal(1, kKeyStream, 0, 0, 0, static_cast<int64_t>(i)) - 2;
     scores[count / 2] = 9.0f;
     const std::vector<float> before = scores;
     for (size_t i = 0; i < count; ++i) want_sum += std::exp(static_cast<double>(before[i] - 9.0f));

@@ -1,7 +1,6 @@
 // Every instruction set this build has code for and this processor runs is right, not only the best one.
 #include <gtest/gtest.h>
 
-#include <string>
 #include <tuple>
 
 #include "tests/accuracy.h"

@@ -55,7 +55,7 @@ TEST(OutputFile, never_replaces_a_device) {
   const Result<OutputFile> output = OutputFile::prepare("--json", "/dev/null");
   ASSERT_TRUE(output.ok());
   ASSERT_TRUE(output->write("text").ok());
-  struct stat status {};
+  struct stat status{};
   ASSERT_EQ(stat("/dev/null", &status), 0);
   EXPECT_TRUE(S_ISCHR(status.st_mode));
 }

@@ -29,8 +29,27 @@ TEST(Numbers, take_digits_and_binary_suffixes) {
 }
 
 TEST(Numbers, refuse_whatever_does_not_match_as_a_whole) {
-  for (const char* text : {"", " ", "3x2", "abc", "0x20", "010", "00", "3.5", "-1", "+1", " 1", "1 ", "1e3", "k", "1kk",
-                           "32kb", "99999999999999999999", "9223372036854775808", "9007199254740992k", "1_000", "1,2"}) {
+  for (const char* text : {"",
+                           " ",
+                           "3x2",
+                           "abc",
+                           "0x20",
+                           "010",
+                           "00",
+                           "3.5",
+                           "-1",
+                           "+1",
+                           " 1",
+                           "1 ",
+                           "1e3",
+                           "k",
+                           "1kk",
+                           "32kb",
+                           "99999999999999999999",
+                           "9223372036854775808",
+                           "9007199254740992k",
+                           "1_000",
+                           "1,2"}) {
     const Result<int64_t> value = parse_whole(text, 0);
     ASSERT_FALSE(value.ok()) << text;
     EXPECT_EQ(value.status().message(), "'" + std::string(text) + "' is not a whole number >= 0");
@@ -57,8 +76,8 @@ TEST(Numbers, ranges_end_before_they_overflow) {
 }
 
 TEST(Numbers, refuse_ranges_that_make_no_sense) {
-  for (const char* text : {"1:", ":", "::", "1:2", "1:2:", "1:2:3", "1:2:x", "1:8:y2", "1:8:x1", "1:8:x0", "1:8:+0", "8:1:x2",
-                           "0:8:x2", "0:8:+1", "1:8:x2:3", "1:8:x-2", "a:8:x2", "1:1000000:+1"}) {
+  for (const char* text : {"1:", ":", "::", "1:2", "1:2:", "1:2:3", "1:2:x", "1:8:y2", "1:8:x1", "1:8:x0", "1:8:+0",
+                           "8:1:x2", "0:8:x2", "0:8:+1", "1:8:x2:3", "1:8:x-2", "a:8:x2", "1:1000000:+1"}) {
     EXPECT_FALSE(parse_numbers(text, 1).ok()) << text;
   }
 }

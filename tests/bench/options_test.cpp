@@ -36,7 +36,8 @@ std::string bench_error(const std::string& line) {
 
 std::vector<std::string> shapes(const BenchOptions& options) {
   std::vector<std::string> all;
-  for (const Workload& w : options.points) all.push_back(std::to_string(w.batch_size) + "x" + std::to_string(w.seq_len));
+  for (const Workload& w : options.points)
+    all.push_back(std::to_string(w.batch_size) + "x" + std::to_string(w.seq_len));
   return all;
 }
 
@@ -62,13 +63,15 @@ TEST(BenchOptions, default_to_the_grid_of_the_seed) {
 
 TEST(BenchOptions, rows_go_from_the_simplest_implementation_to_the_best) {
   std::vector<std::string> reversed;
-  for (const Implementation* implementation : implementations()) reversed.insert(reversed.begin(), implementation->name);
+  for (const Implementation* implementation : implementations())
+    reversed.insert(reversed.begin(), implementation->name);
   EXPECT_EQ(bench("").implementations, reversed);
 }
 
 TEST(BenchOptions, take_the_seeds_command_line) {
   const BenchOptions options = bench(
-      "--batch-sizes 2 4 --seq-lens 64 --num-heads 32 --num-kv-heads 4 --head-dim 64 --block-size 16 --iters 7 --warmup 0");
+      "--batch-sizes 2 4 --seq-lens 64 --num-heads 32 --num-kv-heads 4 --head-dim 64 --block-size 16 --iters 7 "
+      "--warmup 0");
   EXPECT_THAT(shapes(options), ElementsAre("2x64", "4x64"));
   EXPECT_EQ(options.points[0].num_heads, 32);
   EXPECT_EQ(options.measure.iters, 7);
@@ -79,14 +82,16 @@ TEST(BenchOptions, take_lists_and_ranges_on_every_axis) {
   EXPECT_THAT(shapes(bench("--batch-sizes=1,2 3 --seq-lens 128:512:x2,1k")),
               ElementsAre("1x128", "1x256", "1x512", "1x1024", "2x128", "2x256", "2x512", "2x1024", "3x128", "3x256",
                           "3x512", "3x1024"));
-  EXPECT_EQ(bench("--num-heads 8 16 --num-kv-heads 1:8:x2 --head-dim 64,128 --block-size 16:64:+16 --dtype fp16 bf16 fp32 "
-                  "--layout nhd,hnd --batch-sizes 1 --seq-lens 17")
-                .points.size(),
-            2u * 4u * 2u * 4u * 3u * 2u);
+  EXPECT_EQ(
+      bench("--num-heads 8 16 --num-kv-heads 1:8:x2 --head-dim 64,128 --block-size 16:64:+16 --dtype fp16 bf16 fp32 "
+            "--layout nhd,hnd --batch-sizes 1 --seq-lens 17")
+          .points.size(),
+      2u * 4u * 2u * 4u * 3u * 2u);
 }
 
 TEST(BenchOptions, take_a_value_named_twice_once) {
-  EXPECT_THAT(shapes(bench("--batch-sizes 4 4 2 4 --seq-lens 1:4:x2 2")), ElementsAre("4x1", "4x2", "4x4", "2x1", "2x2", "2x4"));
+  EXPECT_THAT(shapes(bench("--batch-sizes 4 4 2 4 --seq-lens 1:4:x2 2")),
+              ElementsAre("4x1", "4x2", "4x4", "2x1", "2x2", "2x4"));
 }
 
 TEST(BenchOptions, keep_the_order_of_implementations) {
@@ -175,7 +180,8 @@ TEST(CheckOptions, choose_types_and_cases) {
   EXPECT_EQ(parsed->options.case_name, "head_dim");
   EXPECT_THAT(parsed->options.implementations, ElementsAre("cpu-naive"));
   EXPECT_EQ(parse_check_options({"--case", "nonsense"}).status().message(), "--case: 'nonsense' is in no case's name");
-  EXPECT_EQ(parse_check_options({"--dtype", "fp8"}).status().message(), "--dtype: 'fp8' is not one of fp16, bf16, fp32");
+  EXPECT_EQ(parse_check_options({"--dtype", "fp8"}).status().message(),
+            "--dtype: 'fp8' is not one of fp16, bf16, fp32");
   EXPECT_EQ(parse_check_options({"--iters", "5"}).status().message(), "unknown flag '--iters'");
 }
 

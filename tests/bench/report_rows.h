@@ -72,9 +72,10 @@ inline std::vector<Row> sample_rows() {
   std::vector<Row> rows = {
       right_row("cpu-naive", 31'175.4, 39'084.1, 1),
       right_row("cpu-chunked", 246.9135, 90.5, 126.25),
-      failed_row("cpu-wrong", "NO",
-                 "census: lse[0][3] is 4.852030, expected 4.844187; \"one token\" is lost or doubled among 128, which moves "
-                 "the result by just so much"),
+      failed_row(
+          "cpu-wrong", "NO",
+          "census: lse[0][3] is 4.852030, expected 4.844187; \"one token\" is lost or doubled among 128, which moves "
+          "the result by just so much"),
       failed_row("cpu-crash", "CRASH", "SIGSEGV, reading address 0"),
       failed_row("cpu-hang", "TIMEOUT", "no return within 60 s"),
       failed_row("cpu-gather", "SKIP", "cpu-gather: built without BLAS"),

@@ -118,9 +118,10 @@ TEST(Json, has_the_keys_that_scripts_rely_on) {
   ASSERT_EQ(report.at("rows").size(), sample_rows().size());
   for (const auto& row : report.at("rows")) {
     for (const char* key :
-         {"implementation", "device", "batch_size", "seq_len", "num_heads", "num_kv_heads", "head_dim", "block_size",
-          "layout", "dtype", "kv_dtype", "verdict", "reason", "max_err", "rel_l2", "cold_us", "hot_us", "floor_us",
-          "paged_floor_us", "fma_floor_us", "floor_share", "speedup", "kv_bytes", "repro", "samples"}) {
+         {"implementation", "device",   "batch_size", "seq_len",  "num_heads",      "num_kv_heads", "head_dim",
+          "block_size",     "layout",   "dtype",      "kv_dtype", "verdict",        "reason",       "max_err",
+          "rel_l2",         "cold_us",  "hot_us",     "floor_us", "paged_floor_us", "fma_floor_us", "floor_share",
+          "speedup",        "kv_bytes", "repro",      "samples"}) {
       EXPECT_TRUE(row.contains(key)) << key;
     }
   }
@@ -159,11 +160,16 @@ std::vector<std::string> parse_record(const std::string& text, size_t& at) {
   bool quoted = false;
   for (; at < text.size(); ++at) {
     const char c = text[at];
-    if (quoted && c == '"' && text[at + 1] == '"') fields.back() += text[++at];
-    else if (c == '"') quoted = !quoted;
-    else if (!quoted && c == ',') fields.emplace_back();
-    else if (!quoted && c == '\r' && text[at + 1] == '\n') break;
-    else fields.back() += c;
+    if (quoted && c == '"' && text[at + 1] == '"')
+      fields.back() += text[++at];
+    else if (c == '"')
+      quoted = !quoted;
+    else if (!quoted && c == ',')
+      fields.emplace_back();
+    else if (!quoted && c == '\r' && text[at + 1] == '\n')
+      break;
+    else
+      fields.back() += c;
   }
   at += 2;
   return fields;
@@ -208,9 +214,10 @@ TEST(Columns, leave_floors_empty_where_none_were_read) {
 
 TEST(Repro, names_the_row_and_what_it_is_compared_with) {
   const ReportInfo info = sample_info();
-  EXPECT_EQ(repro_command(right_row("cpu-chunked", 1, 1, 1), info),
-            "quire bench --batch-sizes 8 --seq-lens 512 --num-heads 16 --num-kv-heads 8 --head-dim 128 --block-size 256 "
-            "--dtype fp16 --kv-dtype fp16 --layout nhd --seed 0 --impl cpu-naive,cpu-chunked --threads 2");
+  EXPECT_EQ(
+      repro_command(right_row("cpu-chunked", 1, 1, 1), info),
+      "quire bench --batch-sizes 8 --seq-lens 512 --num-heads 16 --num-kv-heads 8 --head-dim 128 --block-size 256 "
+      "--dtype fp16 --kv-dtype fp16 --layout nhd --seed 0 --impl cpu-naive,cpu-chunked --threads 2");
   EXPECT_THAT(repro_command(right_row("cpu-naive", 1, 1, 1), info), HasSubstr("--impl cpu-naive --threads 2"));
 }
 

@@ -33,9 +33,10 @@ TEST(Fields, round_trip_through_their_text) {
 }
 
 TEST(Fields, give_the_flags_of_a_point) {
-  EXPECT_EQ(flags_of(Workload()),
-            "--batch-sizes 1 --seq-lens 128 --num-heads 16 --num-kv-heads 8 --head-dim 128 --block-size 256 --dtype fp16 "
-            "--kv-dtype fp16 --layout nhd --seed 0");
+  EXPECT_EQ(
+      flags_of(Workload()),
+      "--batch-sizes 1 --seq-lens 128 --num-heads 16 --num-kv-heads 8 --head-dim 128 --block-size 256 --dtype fp16 "
+      "--kv-dtype fp16 --layout nhd --seed 0");
 }
 
 TEST(Fields, refuse_words_they_do_not_know) {
@@ -54,12 +55,13 @@ TEST(Fields, expand_ranges_of_numbers_only) {
 }
 
 TEST(Sweep, visits_every_combination_the_last_axis_fastest) {
-  const Result<std::vector<Workload>> points =
-      sweep(Workload(), {axis("dtype", {"fp16", "fp32"}), axis("batch_size", {"1", "8"}), axis("seq_len", {"128", "512"})});
+  const Result<std::vector<Workload>> points = sweep(
+      Workload(), {axis("dtype", {"fp16", "fp32"}), axis("batch_size", {"1", "8"}), axis("seq_len", {"128", "512"})});
   ASSERT_TRUE(points.ok());
   std::vector<std::string> visited;
   for (const Workload& w : *points) {
-    visited.push_back(std::string(name_of(w.dtype)) + " " + std::to_string(w.batch_size) + "x" + std::to_string(w.seq_len));
+    visited.push_back(std::string(name_of(w.dtype)) + " " + std::to_string(w.batch_size) + "x" +
+                      std::to_string(w.seq_len));
   }
   EXPECT_THAT(visited, ElementsAre("fp16 1x128", "fp16 1x512", "fp16 8x128", "fp16 8x512", "fp32 1x128", "fp32 1x512",
                                    "fp32 8x128", "fp32 8x512"));

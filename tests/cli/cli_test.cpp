@@ -1,11 +1,12 @@
 // The tool's promises to whoever types at it: exit codes, messages, files, interrupts, terminals.
+#include "bench/cli.h"
+
 #include <gmock/gmock.h>
 
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
-#include "bench/cli.h"
 #include "tests/cli/tool.h"
 
 namespace quire::bench {
@@ -101,21 +102,27 @@ INSTANTIATE_TEST_SUITE_P(
         BadCommand{"fraction", "bench --batch-sizes 3.5", {"--batch-sizes", "'3.5'"}},
         BadCommand{"negative", "bench --batch-sizes -1", {"--batch-sizes", "'-1'"}},
         BadCommand{"zero", "bench --seq-lens 0", {"--seq-lens", "'0'"}},
-        BadCommand{"too_large", "bench --batch-sizes 99999999999999999999", {"--batch-sizes", "'99999999999999999999'"}},
+        BadCommand{
+            "too_large", "bench --batch-sizes 99999999999999999999", {"--batch-sizes", "'99999999999999999999'"}},
         BadCommand{"missing_value", "bench --batch-sizes", {"--batch-sizes", "needs a value"}},
         BadCommand{"mistyped_flag", "bench --btach-sizes 4", {"'--btach-sizes'", "did you mean --batch-sizes?"}},
         BadCommand{"zero_iterations", "bench --iters 0", {"--iters", "'0'"}},
         BadCommand{"zero_heads", "bench --num-heads 0", {"--num-heads", "'0'"}},
         BadCommand{"negative_head_dim", "bench --head-dim -128", {"--head-dim", "'-128'"}},
-        BadCommand{"heads_that_do_not_divide", "bench --num-heads 33 --num-kv-heads 2", {"--num-heads", "33", "--num-kv-heads"}},
+        BadCommand{"heads_that_do_not_divide",
+                   "bench --num-heads 33 --num-kv-heads 2",
+                   {"--num-heads", "33", "--num-kv-heads"}},
         BadCommand{"unknown_implementation", "bench --impl cpu-chunkd", {"--impl", "'cpu-chunkd'", "cpu-chunked?"}},
         BadCommand{"unknown_device", "bench --device cpi", {"--device", "'cpi'", "cpu?"}},
         BadCommand{"absent_device", "bench --device cuda:0", {"--device", "'cuda:0'", "no CUDA"}},
         BadCommand{"unknown_dtype", "bench --dtype fp61", {"--dtype", "'fp61'", "fp16?"}},
         BadCommand{"line_break_in_a_value", "bench --dtype 'fp\n16'", {"--dtype", "'fp?16'"}},
-        BadCommand{"cache_larger_than_memory", "bench --batch-sizes 1m --seq-lens 1m --json r.json", {"--batch-sizes 1048576", "PB"}},
+        BadCommand{"cache_larger_than_memory",
+                   "bench --batch-sizes 1m --seq-lens 1m --json r.json",
+                   {"--batch-sizes 1048576", "PB"}},
         BadCommand{"last_point_larger_than_memory", "bench --seq-lens 128:1024m:x2 --batch-sizes 64", {"--seq-lens"}},
-        BadCommand{"report_in_no_directory", "bench --json missing/r.json", {"--json", "'missing/r.json'", "No such file"}},
+        BadCommand{
+            "report_in_no_directory", "bench --json missing/r.json", {"--json", "'missing/r.json'", "No such file"}},
         BadCommand{"report_that_is_a_directory", "bench --csv /", {"--csv", "'/'", "Is a directory"}},
         BadCommand{"second_report_unwritable", "bench --json r.json --csv missing/r.csv", {"--csv", "'missing/r.csv'"}},
         BadCommand{"two_reports_in_one_file", "bench --json r --csv ./r", {"--csv", "'./r'", "--json"}},
@@ -161,8 +168,8 @@ TEST(Cli, a_rows_repro_command_measures_that_row) {
   const Outcome outcome = run_tool(directory, repro.substr(6) + " --json again.json");
   EXPECT_EQ(outcome.exit_code, kExitOk) << outcome.err;
   const nlohmann::json again = parse_file(directory.file("again.json")).at("rows").back();
-  for (const char* key : {"implementation", "batch_size", "seq_len", "num_heads", "num_kv_heads", "head_dim", "block_size",
-                          "dtype", "layout", "seed", "max_err", "rel_l2", "repro"}) {
+  for (const char* key : {"implementation", "batch_size", "seq_len", "num_heads", "num_kv_heads", "head_dim",
+                          "block_size", "dtype", "layout", "seed", "max_err", "rel_l2", "repro"}) {
     EXPECT_EQ(again.at(key), row.at(key)) << key;
   }
 }
@@ -176,7 +183,8 @@ TEST(Cli, a_grid_of_nothing_but_skips_is_wrong_usage) {
 
 TEST(Cli, check_says_yes_to_every_implementation) {
   const ScratchDirectory directory;
-  const Outcome outcome = run_tool(directory, "check --case ragged --dtype fp32 --impl cpu-naive,cpu-chunked --threads 1");
+  const Outcome outcome =
+      run_tool(directory, "check --case ragged --dtype fp32 --impl cpu-naive,cpu-chunked --threads 1");
   EXPECT_EQ(outcome.exit_code, kExitOk);
   EXPECT_THAT(outcome.out, HasSubstr("2 of 2 results are right."));
 }
@@ -258,8 +266,7 @@ TEST(Cli, a_closed_stdout_puts_the_table_into_no_other_file) {
 
 TEST(Cli, a_home_that_cannot_be_written_is_no_reason_not_to_measure) {
   const ScratchDirectory directory;
-  const Outcome outcome =
-      Tool(directory, "XDG_STATE_HOME=/dev/null \"$QUIRE\" " + kTinyPoint + "--seq-lens 33").wait();
+  const Outcome outcome = Tool(directory, "XDG_STATE_HOME=/dev/null \"$QUIRE\" " + kTinyPoint + "--seq-lens 33").wait();
   EXPECT_EQ(outcome.exit_code, kExitOk);
 }
 

@@ -1,5 +1,5 @@
-// The built `quire` tool as a user meets it: arguments in, exit code, stdout and stderr out, files in a directory of its
-// own.
+// The built `quire` tool as a user meets it: arguments in, exit code, stdout and stderr out, files in a directory of
+// its own.
 #pragma once
 
 #include <sys/types.h>
