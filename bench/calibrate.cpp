@@ -21,7 +21,7 @@ constexpr int64_t kSmallest = int64_t{1} << 20;
 constexpr int64_t kLargest = int64_t{1} << 30;
 constexpr int64_t kSizeStep = 4;
 // Samples of a size, so many that all sizes take about as long.
-constexpr int64_t kBytesPerKernel = int64_t{4} << 30;
+constexpr int64_t kBytesPerKernel = int64_t{2} << 30;
 constexpr int64_t kFewestSamples = 5, kMostSamples = 101;
 
 using Progress = std::function<void(const std::string& text)>;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <sys/mman.h>
+#include <sys/types.h>
 
 #include <array>
 #include <atomic>
@@ -15,6 +16,12 @@ namespace quire::bench {
 class CallMonitor {
  public:
   static constexpr int64_t kNone = -1;
+
+  /// In a parent's memory; the worker maps it.
+  explicit CallMonitor(pid_t parent) : parent_(parent) {}
+
+  /// The process that started the worker.
+  pid_t parent() const { return parent_; }
 
   /// A call of the implementation at this index of job.implementations begins, and ends.
   void begin(int64_t implementation) {
@@ -50,6 +57,7 @@ class CallMonitor {
   }
 
  private:
+  pid_t parent_;
   std::atomic<int64_t> running_{kNone};
   std::atomic<uint64_t> calls_{0};
   std::array<std::atomic<char>, 100> activity_{};

@@ -31,87 +31,106 @@ bool same_kind(double a, double b) {
 
 std::string text_of(double value) { return std::isnan(value) ? "nan" : fmt::format("{:.7g}", value); }
 
-void fail(Verdict& verdict, std::string reason) {
-  if (verdict.right) verdict.reason = std::move(reason);
-  verdict.right = false;
-}
+// The largest error of all rows, and where.
+struct Worst {
+  double error = 0;
+  int64_t row = 0;
 
-// A row's errors over the channels where both values are finite, and the first channel where they differ in kind: one
-// is NaN or Inf and the other is not.
-struct RowError {
-  double relative = 0;
-  double largest = 0;
-  int64_t wrong_kind = -1;
+  void note(double candidate, int64_t candidate_row) {
+    if (candidate <= error) return;
+    error = candidate;
+    row = candidate_row;
+  }
 };
 
-RowError row_error(const float* output, const double* expected, int64_t head_dim, double norm, double floor) {
-  RowError error;
-  double difference2 = 0;
-  double expected2 = 0;
-  for (int64_t d = 0; d < head_dim; ++d) {
-    const double value = output[d];
-    if (!std::isfinite(value) || !std::isfinite(expected[d])) {
-      if (!same_kind(value, expected[d]) && error.wrong_kind < 0) error.wrong_kind = d;
-      continue;
+class Comparison {
+ public:
+  Comparison(const Case& c, const ReferenceResult& expected)
+      : case_(c),
+        spec_(c.spec),
+        expected_(expected),
+        floor_(std::sqrt(static_cast<double>(spec_.head_dim)) * smallest_normal(spec_.dtype)),
+        output_(static_cast<size_t>(spec_.head_dim)) {}
+
+  Verdict run() {
+    for (int64_t row = 0; row < spec_.batch_size * spec_.num_heads; ++row) {
+      check_output(row);
+      check_lse(row);
     }
-    const double difference = value - expected[d];
-    difference2 += difference * difference;
-    expected2 += expected[d] * expected[d];
-    error.largest = std::max(error.largest, std::abs(difference));
+    verdict_.rel_l2 = worst_output_.error;
+    verdict_.lse_err = worst_lse_.error;
+    if (const double gate = gate_of(spec_); verdict_.rel_l2 > gate) {
+      fail(fmt::format("{}: rel_l2 {:.2g} > {:g}", place(worst_output_.row), verdict_.rel_l2, gate));
+    }
+    if (verdict_.lse_err > kLseGate) {
+      fail(fmt::format("{}: lse is off by {:.2g} > {:g}", place(worst_lse_.row), verdict_.lse_err, kLseGate));
+    }
+    return verdict_;
   }
-  const double size = std::max(std::sqrt(expected2), std::isfinite(norm) ? norm : 0.0);
-  error.relative = std::sqrt(difference2) / std::max(size, floor);
-  return error;
-}
+
+ private:
+  std::string place(int64_t row) const {
+    return fmt::format("sequence {}, head {}", row / spec_.num_heads, row % spec_.num_heads);
+  }
+
+  // The first failure is the one told.
+  void fail(const std::string& reason) {
+    if (verdict_.right) verdict_.reason = reason;
+    verdict_.right = false;
+  }
+
+  // Pairs of NaN or Inf that match in kind do not count.
+  void check_output(int64_t row) {
+    const int64_t b = row / spec_.num_heads;
+    const int64_t h = row % spec_.num_heads;
+    to_f32(spec_.dtype, case_.output_row(b, h), output_.data(), spec_.head_dim);
+    const double* expected = expected_.output.data() + row * spec_.head_dim;
+    double difference2 = 0;
+    double expected2 = 0;
+    double largest = 0;
+    for (size_t d = 0; d < output_.size(); ++d) {
+      const double value = output_[d];
+      if (!same_kind(value, expected[d])) {
+        fail(fmt::format("output[{}][{}][{}] is {}, reference {}", b, h, d, text_of(value), text_of(expected[d])));
+      }
+      if (!std::isfinite(value) || !std::isfinite(expected[d])) continue;
+      const double difference = value - expected[d];
+      difference2 += difference * difference;
+      expected2 += expected[d] * expected[d];
+      largest = std::max(largest, std::abs(difference));
+    }
+    verdict_.max_err = std::max(verdict_.max_err, largest);
+    if (expected_.lse[static_cast<size_t>(row)] == -std::numeric_limits<double>::infinity()) {
+      if (largest > 0) fail(fmt::format("{}: output is off by {:.2g}, an empty row is 0", place(row), largest));
+      return;
+    }
+    const double norm = expected_.norm[static_cast<size_t>(row)];
+    const double size = std::max(std::sqrt(expected2), std::isfinite(norm) ? norm : 0.0);
+    worst_output_.note(std::sqrt(difference2) / std::max(size, floor_), row);
+  }
+
+  void check_lse(int64_t row) {
+    const double lse = case_.lse_data()[row];
+    const double expected = expected_.lse[static_cast<size_t>(row)];
+    if (!same_kind(lse, expected)) {
+      fail(fmt::format("lse[{}][{}] is {}, reference {}", row / spec_.num_heads, row % spec_.num_heads, text_of(lse),
+                       text_of(expected)));
+    } else if (std::isfinite(lse)) {
+      worst_lse_.note(std::abs(lse - expected), row);
+    }
+  }
+
+  const Case& case_;
+  const AttentionSpec& spec_;
+  const ReferenceResult& expected_;
+  double floor_;               // the size of a row of the smallest normal numbers
+  std::vector<float> output_;  // one row, widened
+  Worst worst_output_, worst_lse_;
+  Verdict verdict_;
+};
 
 }  // namespace
 
-Verdict compare(const Case& c, const ReferenceResult& expected) {
-  const AttentionSpec& spec = c.spec;
-  const double gate = gate_of(spec);
-  const double floor = std::sqrt(static_cast<double>(spec.head_dim)) * smallest_normal(spec.dtype);
-  std::vector<float> output(static_cast<size_t>(spec.head_dim));
-  Verdict verdict;
-  int64_t worst_row = 0;
-  int64_t worst_lse_row = 0;
-  for (int64_t row = 0; row < spec.batch_size * spec.num_heads; ++row) {
-    const int64_t b = row / spec.num_heads;
-    const int64_t h = row % spec.num_heads;
-    to_f32(spec.dtype, c.output_row(b, h), output.data(), spec.head_dim);
-    const double* reference_row = expected.output.data() + row * spec.head_dim;
-    const RowError error =
-        row_error(output.data(), reference_row, spec.head_dim, expected.norm[static_cast<size_t>(row)], floor);
-    const double lse = c.lse_data()[row];
-    const double expected_lse = expected.lse[static_cast<size_t>(row)];
-    const bool empty = expected_lse == -std::numeric_limits<double>::infinity();
-    verdict.max_err = std::max(verdict.max_err, error.largest);
-    if (error.wrong_kind >= 0) {
-      fail(verdict,
-           fmt::format("output[{}][{}][{}] is {}, reference {:.6g}", b, h, error.wrong_kind,
-                       text_of(output[static_cast<size_t>(error.wrong_kind)]), reference_row[error.wrong_kind]));
-    } else if (empty && error.largest > 0) {
-      fail(verdict, fmt::format("sequence {}, head {}: output is {:.2g} somewhere, must be 0: no token is live", b, h,
-                                error.largest));
-    } else if (error.relative > verdict.rel_l2) {
-      verdict.rel_l2 = error.relative;
-      worst_row = row;
-    }
-    if (!same_kind(lse, expected_lse)) {
-      fail(verdict, fmt::format("lse[{}][{}] is {}, reference {:.7g}", b, h, text_of(lse), expected_lse));
-    } else if (std::isfinite(lse) && std::abs(lse - expected_lse) > verdict.lse_err) {
-      verdict.lse_err = std::abs(lse - expected_lse);
-      worst_lse_row = row;
-    }
-  }
-  if (verdict.rel_l2 > gate) {
-    fail(verdict, fmt::format("sequence {}, head {}: rel_l2 {:.2g} > {:g}", worst_row / spec.num_heads,
-                              worst_row % spec.num_heads, verdict.rel_l2, gate));
-  }
-  if (verdict.lse_err > kLseGate) {
-    fail(verdict, fmt::format("sequence {}, head {}: lse is off by {:.2g} > {:g}", worst_lse_row / spec.num_heads,
-                              worst_lse_row % spec.num_heads, verdict.lse_err, kLseGate));
-  }
-  return verdict;
-}
+Verdict compare(const Case& c, const ReferenceResult& expected) { return Comparison(c, expected).run(); }
 
 }  // namespace quire::bench

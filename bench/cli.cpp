@@ -62,8 +62,10 @@ int unknown_command(const std::string& word) {
 int run_command_line(const std::vector<std::string>& args) {
   // A reader that goes away is an error of a write, to be met in an orderly way.
   std::signal(SIGPIPE, SIG_IGN);
-  if (args.empty() || is_one_of(args[0], {"--help", "-h", "help"})) return print_out(help_text()) ? kExitOk : kExitUsage;
-  if (is_one_of(args[0], {"--version", "-V"})) return print_out(fmt::format("quire {}\n", kVersion)) ? kExitOk : kExitUsage;
+  if (args.empty() || is_one_of(args[0], {"--help", "-h", "help"}))
+    return print_out(help_text()) ? kExitOk : kExitUsage;
+  if (is_one_of(args[0], {"--version", "-V"}))
+    return print_out(fmt::format("quire {}\n", kVersion)) ? kExitOk : kExitUsage;
   for (const Command& command : kCommands) {
     if (args[0] == command.name) return command.run({args.begin() + 1, args.end()});
   }

@@ -211,7 +211,8 @@ class BenchRun {
 
   int stdout_lost() const {
     if (stdout_error_ == EPIPE) return kExitBrokenPipe;
-    return fail(kCommand, invalid("cannot write to standard output: " + std::generic_category().message(stdout_error_)));
+    return fail(kCommand,
+                invalid("cannot write to standard output: " + std::generic_category().message(stdout_error_)));
   }
 
   const BenchOptions& options_;

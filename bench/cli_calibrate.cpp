@@ -27,7 +27,8 @@ std::string header(const Calibration& calibration) {
 
 // GB/s of each kernel; the fastest carries a star.
 std::string line(const ReadCalibration& reads) {
-  std::string text = fmt::format("{:<10}{:<6}", byte_text(static_cast<double>(reads.bytes)), reads.cold ? "cold" : "hot");
+  std::string text =
+      fmt::format("{:<10}{:<6}", byte_text(static_cast<double>(reads.bytes)), reads.cold ? "cold" : "hot");
   for (const auto& [name, series] : reads.reads) {
     const double gb_per_s = static_cast<double>(reads.bytes) / series.us.median / 1e3;
     text += fmt::format("{:>{}}", fmt::format("{:.1f}{}", gb_per_s, name == reads.best ? "*" : " "), kColumnWidth);
@@ -57,9 +58,10 @@ int run_calibrate(const std::vector<std::string>& args) {
   }
   std::string text = header(calibration);
   for (const ReadCalibration& reads : calibration.reads) text += line(reads);
-  text += fmt::format("\n* the fastest: the floor of a row is the best read of as many bytes.\n"
-                      "Cold: evicted by {} before each read. Hot: read once before.\n\n",
-                      calibration.eviction_method);
+  text += fmt::format(
+      "\n* the fastest: the floor of a row is the best read of as many bytes.\n"
+      "Cold: evicted by {} before each read. Hot: read once before.\n\n",
+      calibration.eviction_method);
   text += fmt::format("{:<46}{:>10.1f} G/s\n", "single-precision multiply-adds, in registers",
                       calibration.multiply_adds_per_us / 1e3);
   text += interval_line("handing a task to all threads, awake", calibration.handover_us);

@@ -56,7 +56,8 @@ int run_check(const std::vector<std::string>& args) {
   const CheckOptions& options = parsed->options;
   const std::vector<NamedWorkload> cases = chosen_cases(options);
   if (cases.empty()) {
-    return fail("quire check", {StatusCode::kInvalidArgument, "--case: '" + options.case_name + "' has no case in this --dtype"});
+    return fail("quire check",
+                {StatusCode::kInvalidArgument, "--case: '" + options.case_name + "' has no case in this --dtype"});
   }
   catch_interrupts();
   ProgressLine progress(!options.quiet, std::vector<double>(cases.size(), 1.0));

@@ -87,9 +87,9 @@ int run_list(const std::vector<std::string>& args) {
       text += fmt::format("      not available: {}\n", implementation->unavailable);
       continue;
     }
-    text += fmt::format("      {}\n      dtypes {}; head_dim {}; flags: {}\n", implementation->summary,
-                        dtypes_taken(*implementation), head_dims_taken(*implementation),
-                        flags_text(implementation->flags));
+    text +=
+        fmt::format("      {}\n      dtypes {}; head_dim {}; flags: {}\n", implementation->summary,
+                    dtypes_taken(*implementation), head_dims_taken(*implementation), flags_text(implementation->flags));
   }
   return print_out(text) ? kExitOk : kExitUsage;
 }

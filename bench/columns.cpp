@@ -54,7 +54,7 @@ Cell share(const Interval* floor_us, const Row& row, const ReportInfo& info) {
 }
 
 template <typename Member>
-Cell of_timing(const Row& row, Member Timing::*member) {
+Cell of_timing(const Row& row, Member Timing::* member) {
   return row.timing ? Cell(row.timing.value().*member) : Cell();
 }
 

@@ -125,8 +125,10 @@ std::string first_of(std::initializer_list<std::string> candidates) {
 Environment read_environment() {
   Environment e;
   e.time = utc_now();
-  e.cpu_model = first_of({value_of("/proc/cpuinfo", "model name"), value_of("/proc/cpuinfo", "CPU part"), "unknown CPU"});
-  e.cpu_flags = kernel_choosing_flags(first_of({value_of("/proc/cpuinfo", "flags"), value_of("/proc/cpuinfo", "Features")}));
+  e.cpu_model =
+      first_of({value_of("/proc/cpuinfo", "model name"), value_of("/proc/cpuinfo", "CPU part"), "unknown CPU"});
+  e.cpu_flags =
+      kernel_choosing_flags(first_of({value_of("/proc/cpuinfo", "flags"), value_of("/proc/cpuinfo", "Features")}));
   e.processors = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   e.threads_available = available_threads();
   e.affinity = value_of("/proc/self/status", "Cpus_allowed_list");

@@ -32,8 +32,10 @@ constexpr Word<Layout> kLayouts[] = {{"nhd", Layout::kNhd}, {"hnd", Layout::kHnd
 
 template <typename E>
 std::span<const Word<E>> words() {
-  if constexpr (std::is_same_v<E, DType>) return kDTypes;
-  else return kLayouts;
+  if constexpr (std::is_same_v<E, DType>)
+    return kDTypes;
+  else
+    return kLayouts;
 }
 
 template <typename E>
@@ -66,8 +68,10 @@ std::string text_of(const Field& field, const Workload& workload) {
   return std::visit(
       [&](auto member) -> std::string {
         const auto value = workload.*member;
-        if constexpr (std::is_enum_v<std::remove_const_t<decltype(value)>>) return name_of(value);
-        else return std::to_string(value);
+        if constexpr (std::is_enum_v<std::remove_const_t<decltype(value)>>)
+          return name_of(value);
+        else
+          return std::to_string(value);
       },
       field.member);
 }

@@ -55,7 +55,7 @@ Result<OutputFile> OutputFile::prepare(const std::string& flag, const std::strin
   output.flag_ = flag;
   output.path_ = path;
   output.target_ = resolved_path(path);
-  struct stat status {};
+  struct stat status{};
   if (stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot_write(flag, path, system_message(EISDIR));
     output.replace_ = S_ISREG(status.st_mode);

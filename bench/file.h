@@ -33,8 +33,8 @@ std::string resolved_path(const std::string& path);
 /// Writes all of `text`. The message is the system's.
 Status write_all(const FileDescriptor& file, const std::string& text);
 
-/// A report that is written once, at the end. A regular file is replaced by rename, so that a reader sees the old one or
-/// the whole new one; anything else (/dev/stdout, a pipe) is written to.
+/// A report that is written once, at the end. A regular file is replaced by rename, so that a reader sees the old one
+/// or the whole new one; anything else (/dev/stdout, a pipe) is written to.
 class OutputFile {
  public:
   /// Tries whether `path` can be written, and leaves it and its directory as they were. `flag` names it in messages.

@@ -62,10 +62,7 @@ void FlagParser::add_value(const std::string& flag, const FlagHelp& help, std::o
 }
 
 void FlagParser::add_switch(const std::string& flag, const FlagHelp& help, bool& on) {
-  describe(app_->add_flag_callback(
-               flag, [&on] { on = true; }, help.text)
-               ->disable_flag_override(),
-           help);
+  describe(app_->add_flag_callback(flag, [&on] { on = true; }, help.text)->disable_flag_override(), help);
 }
 
 // CLI11 hands a flag its first value whatever it looks like, the next flag included.
@@ -92,9 +89,8 @@ Status FlagParser::parse(const std::vector<std::string>& args) {
     for (const std::string& flag : flags_) {
       if (words.rfind(flag.substr(2) + ' ', 0) == 0) return invalid(flag + ": takes no value");
       if (words.rfind(flag + ':', 0) != 0) continue;
-      const auto given = std::count_if(args.begin(), args.end(), [&](const std::string& a) {
-        return a == flag || a.rfind(flag + '=', 0) == 0;
-      });
+      const auto given = std::count_if(args.begin(), args.end(),
+                                       [&](const std::string& a) { return a == flag || a.rfind(flag + '=', 0) == 0; });
       return invalid(flag + (given > 1 ? ": given more than once" : ": needs a value"));
     }
     return invalid(words);

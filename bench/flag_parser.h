@@ -1,4 +1,5 @@
-// A command's flags, read by CLI11. Values stay text here: what they mean, and what is wrong with them, options.cpp says.
+// A command's flags, read by CLI11. Values stay text here: what they mean, and what is wrong with them, options.cpp
+// says.
 #pragma once
 
 #include <memory>

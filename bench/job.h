@@ -20,7 +20,7 @@ struct MeasureOptions {
   std::optional<int64_t> iters;  // exactly so many samples; unset: until the interval is narrow or the budget ends
   int64_t warmup = 10;           // calls before the first sample, at most; fewer where a call is long
   double ci = 0.01;              // stop at this relative half-width of the median's 95 % confidence interval
-  double budget_s = 20;          // for one point, all implementations together
+  double budget_s = 15;          // for one point, all implementations together
 };
 
 /// The order to a worker: one point, its implementations, how deep to check and whether to measure.

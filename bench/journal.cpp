@@ -92,7 +92,8 @@ Result<Journal> Journal::resume(const std::string& path, const JournalKey& key, 
     const json line = json::parse(text.substr(first, end - first), nullptr, false);
     if (first == 0) {
       if (!line.is_object() || !line.contains("run")) return refused(path, "has no header");
-      if (const std::string d = difference(line["run"], key); !d.empty()) return refused(path, "is of another run: " + d);
+      if (const std::string d = difference(line["run"], key); !d.empty())
+        return refused(path, "is of another run: " + d);
     } else {
       Result<Row> row = row_from_json(line);
       if (!row.ok()) return refused(path, "has a line that is no row: " + row.status().message());

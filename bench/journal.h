@@ -20,8 +20,8 @@ class Journal {
   /// Begins an empty journal. Refuses to overwrite what is not a journal, or is in use by another run.
   static Result<Journal> begin(const std::string& path, const JournalKey& key);
 
-  /// Opens the journal of an earlier run and reads the rows of its finished points. A cut last line, and rows of a point
-  /// that lacks others, are dropped. Refuses a journal of another key, naming what differs.
+  /// Opens the journal of an earlier run and reads the rows of its finished points. A cut last line, and rows of a
+  /// point that lacks others, are dropped. Refuses a journal of another key, naming what differs.
   static Result<Journal> resume(const std::string& path, const JournalKey& key, size_t rows_per_point,
                                 std::vector<Row>& rows);
 

@@ -1,5 +1,5 @@
-// Numbers as the command line takes and shows them. Only a whole match counts, so that 0x20, 010, 3.5 and 3x2 are refused
-// and not misread. Messages quote the text; the caller puts the flag before them.
+// Numbers as the command line takes and shows them. Only a whole match counts, so that 0x20, 010, 3.5 and 3x2 are
+// refused and not misread. Messages quote the text; the caller puts the flag before them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace quire::bench {
 
-/// A whole number of at least `least`: decimal digits without leading zeros. A suffix k or m multiplies by 1024 or 1024^2.
+/// A whole number of at least `least`: decimal digits without leading zeros. A suffix k or m multiplies by 1024 or
+/// 1024^2.
 Result<int64_t> parse_whole(std::string_view text, int64_t least);
 
 /// One number, or a range with both ends included where the steps meet them: a:b:xN multiplies by N, a:b:+N adds N.

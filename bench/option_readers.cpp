@@ -44,7 +44,9 @@ Status read_implementations(const std::vector<std::string>& items, std::vector<s
 
 Status usage_error(const std::string& message) { return {StatusCode::kInvalidArgument, message}; }
 
-Status with_flag(const std::string& flag, const Status& status) { return {status.code(), flag + ": " + status.message()}; }
+Status with_flag(const std::string& flag, const Status& status) {
+  return {status.code(), flag + ": " + status.message()};
+}
 
 Status first_error(std::initializer_list<std::function<Status()>> steps) {
   for (const auto& step : steps) {
@@ -66,7 +68,9 @@ void RunFlags::add_threads(FlagParser& parser) {
 }
 
 void RunFlags::add_timeout(FlagParser& parser) {
-  parser.add_value("--timeout", {kWhatRuns, "SECONDS", "a longer call of an implementation is a TIMEOUT [60]"}, timeout);
+  const std::string help =
+      fmt::format("a longer call of an implementation is a TIMEOUT [{:g}]", RunOptions().timeout_s);
+  parser.add_value("--timeout", {kWhatRuns, "SECONDS", help}, timeout);
 }
 
 void RunFlags::add_quiet(FlagParser& parser) {

@@ -14,8 +14,10 @@ template <typename Options>
 Result<Parsed<Options>> parse_into(FlagParser& parser, const std::vector<std::string>& args, Parsed<Options>& parsed,
                                    const std::function<Status()>& read) {
   if (Status s = parser.parse(args); !s.ok()) return s;
-  if (parser.help_wanted()) parsed.help = parser.help();
-  else if (Status s = read(); !s.ok()) return s;
+  if (parser.help_wanted())
+    parsed.help = parser.help();
+  else if (Status s = read(); !s.ok())
+    return s;
   return parsed;
 }
 
@@ -45,7 +47,8 @@ Status read_case(const std::optional<std::string>& text, std::string& case_name)
 }  // namespace
 
 Result<Parsed<ListOptions>> parse_list_options(const std::vector<std::string>& args) {
-  FlagParser parser("quire list", "Shows devices and implementations, what they take, and why one is not available.", "");
+  FlagParser parser("quire list", "Shows devices and implementations, what they take, and why one is not available.",
+                    "");
   Parsed<ListOptions> parsed;
   return parse_into(parser, args, parsed, [] { return Status(); });
 }
@@ -95,10 +98,11 @@ Result<Parsed<SelfTestCommand>> parse_self_test_options(const std::vector<std::s
 }
 
 Result<Parsed<CalibrateOptions>> parse_calibrate_options(const std::vector<std::string>& args) {
-  FlagParser parser("quire calibrate",
-                    "Measures what no implementation can beat: how fast this machine reads memory, by size and by read\n"
-                    "kernel, and how fast it multiplies and adds.",
-                    "");
+  FlagParser parser(
+      "quire calibrate",
+      "Measures what no implementation can beat: how fast this machine reads memory, by size and by read\n"
+      "kernel, and how fast it multiplies and adds.",
+      "");
   Parsed<CalibrateOptions> parsed;
   RunFlags run;
   run.add_threads(parser);

@@ -27,9 +27,14 @@ struct ShapeFlags {
 
   void add_to(FlagParser& parser) {
     // Outermost first: within a kind of problem, batch sizes and lengths vary fastest, as in a table of a paper.
-    flags = {{find_field("dtype"), {"fp16"}},      {find_field("kv_dtype"), {}},         {find_field("layout"), {"nhd"}},
-             {find_field("num_heads"), {"16"}},    {find_field("num_kv_heads"), {"8"}},  {find_field("head_dim"), {"128"}},
-             {find_field("block_size"), {"256"}},  {find_field("batch_size"), {"1", "8", "32"}},
+    flags = {{find_field("dtype"), {"fp16"}},
+             {find_field("kv_dtype"), {}},
+             {find_field("layout"), {"nhd"}},
+             {find_field("num_heads"), {"16"}},
+             {find_field("num_kv_heads"), {"8"}},
+             {find_field("head_dim"), {"128"}},
+             {find_field("block_size"), {"256"}},
+             {find_field("batch_size"), {"1", "8", "32"}},
              {find_field("seq_len"), {"128", "512", "2048"}}};
     for (const Field& field : workload_fields()) {
       const auto flag = std::find_if(flags.begin(), flags.end(), [&](const Flag& f) { return f.field == &field; });
@@ -95,11 +100,20 @@ struct MeasureFlags {
     parser.add_switch("--both", {kHow, "", "cold and hot times (default); speedup and share of floor are cold"}, both);
     parser.add_switch("--cold", {kHow, "", "only cold: no input is in a cache"}, cold);
     parser.add_switch("--hot", {kHow, "", "only hot: the inputs were just read"}, hot);
+    const MeasureOptions standard;
     parser.add_value("--iters", {kHow, "N", "take exactly N samples; default: at most 100, until --ci holds"}, iters);
-    parser.add_value("--warmup", {kHow, "N", "calls before the first sample, at most [10]"}, warmup);
-    parser.add_value("--ci", {kHow, "P%", "stop when each median is known to +-P% (95 % confidence) [1%]"}, ci);
-    parser.add_value("--time-budget",
-                     {kHow, "SECONDS", "stop measuring a point, all its implementations, after that long [20]"}, budget);
+    parser.add_value("--warmup",
+                     {kHow, "N", fmt::format("calls before the first sample, at most [{}]", standard.warmup)}, warmup);
+    parser.add_value(
+        "--ci",
+        {kHow, "P%",
+         fmt::format("stop when each median is known to +-P% (95 % confidence) [{:g}%]", standard.ci * 100)},
+        ci);
+    parser.add_value(
+        "--time-budget",
+        {kHow, "SECONDS",
+         fmt::format("stop measuring a point, all its implementations, after that long [{:g}]", standard.budget_s)},
+        budget);
   }
 
   Status read_into(MeasureOptions& measure) const {
@@ -130,7 +144,8 @@ struct OutputFlags {
                       "rows as they finish, for --resume; default: beside the --json file,\n"
                       "else ${XDG_STATE_HOME:-~/.local/state}/quire/last.journal"},
                      journal);
-    parser.add_switch("--resume", {kOutput, "", "go on with the journal of an interrupted run of the same options"}, resume);
+    parser.add_switch("--resume", {kOutput, "", "go on with the journal of an interrupted run of the same options"},
+                      resume);
   }
 
   Status read_into(BenchOptions& options) const {
@@ -151,7 +166,8 @@ Status read_baseline(const std::optional<std::string>& name, BenchOptions& optio
   if (!name) return {};
   const std::vector<std::string>& rows = options.implementations;
   if (std::find(rows.begin(), rows.end(), *name) == rows.end()) {
-    return usage_error("--baseline: '" + *name + "' is not among the implementations that run" + did_you_mean(*name, rows));
+    return usage_error("--baseline: '" + *name + "' is not among the implementations that run" +
+                       did_you_mean(*name, rows));
   }
   options.baseline = *name;
   return {};
@@ -181,7 +197,8 @@ Result<Parsed<BenchOptions>> parse_bench_options(const std::vector<std::string>&
   std::optional<std::string> baseline;
   shape.add_to(parser);
   run.add_implementations(parser, "implementations, in row order; default: all, the simplest first");
-  parser.add_value("--baseline", {kWhatRuns, "A", "what speedups are against; default: the first row that ran"}, baseline);
+  parser.add_value("--baseline", {kWhatRuns, "A", "what speedups are against; default: the first row that ran"},
+                   baseline);
   run.add_device(parser);
   run.add_threads(parser);
   shape.add_seed_to(parser);

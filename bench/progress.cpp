@@ -29,8 +29,10 @@ size_t terminal_width() {
 }  // namespace
 
 void ProgressEstimate::begin(size_t index, const std::string& name, Seconds now) {
-  if (running_) begun_weight_ += weights_[index_];
-  else run_begun_ = now;
+  if (running_)
+    begun_weight_ += weights_[index_];
+  else
+    run_begun_ = now;
   running_ = true;
   index_ = index;
   name_ = name;

@@ -14,7 +14,8 @@ namespace {
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
 double blocks_in(const Workload& w) {
-  return static_cast<double>(w.batch_size) * std::ceil(static_cast<double>(w.seq_len) / static_cast<double>(w.block_size));
+  return static_cast<double>(w.batch_size) *
+         std::ceil(static_cast<double>(w.seq_len) / static_cast<double>(w.block_size));
 }
 
 Status invalid(const std::string& message) { return {StatusCode::kInvalidArgument, message}; }
@@ -75,7 +76,8 @@ Result<std::vector<Workload>> sweep(const Workload& base, const std::vector<Axis
 double data_bytes(const Workload& w) {
   const double block = static_cast<double>(w.block_size) * static_cast<double>(w.num_kv_heads) *
                        static_cast<double>(w.head_dim) * static_cast<double>(size_of(w.kv_dtype));
-  const double row = static_cast<double>(w.num_heads) * static_cast<double>(w.head_dim) * static_cast<double>(size_of(w.dtype));
+  const double row =
+      static_cast<double>(w.num_heads) * static_cast<double>(w.head_dim) * static_cast<double>(size_of(w.dtype));
   const double table_entry = 4;
   return kCases * (blocks_in(w) * (2 * block + table_entry) + static_cast<double>(w.batch_size) * 2 * row);
 }

@@ -16,8 +16,8 @@ struct Axis {
   std::vector<std::string> values;  // as set_field() takes them
 };
 
-/// Every combination of the axes' values on top of `base`, the last axis varying fastest. kv_dtype follows dtype where it
-/// has no axis. Refuses more than kMaxPoints.
+/// Every combination of the axes' values on top of `base`, the last axis varying fastest. kv_dtype follows dtype where
+/// it has no axis. Refuses more than kMaxPoints.
 Result<std::vector<Workload>> sweep(const Workload& base, const std::vector<Axis>& axes);
 inline constexpr int64_t kMaxPoints = 10'000;
 

@@ -204,15 +204,16 @@ std::string read_standard_input() {
 }  // namespace
 
 int worker_main() {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // A core file would be as large as the caches, and nobody asked for one.
-  const rlimit no_core = {0, 0};
-  setrlimit(RLIMIT_CORE, &no_core);
   CallMonitor* monitor = CallMonitor::map(kWorkerMonitor);
   if (monitor == nullptr) {
     std::fputs("quire worker: started by other commands, not by hand\n", stderr);
     return 1;
   }
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != monitor->parent()) return 1;  // it died before it could be told to take us along
+  // A core file would be as large as the caches, and nobody asked for one.
+  const rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
   const Result<Job> job = job_from_json(nlohmann::json::parse(read_standard_input(), nullptr, false));
   if (!job.ok()) {
     std::fprintf(stderr, "quire worker: bad job: %s\n", job.status().message().c_str());

@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <string_view>
 #include <vector>
@@ -56,16 +58,18 @@ Status open_channels(const std::string& job, Channels& channels) {
   return open_pipe(channels.errors_read, channels.errors_write);
 }
 
-// The parent's environment, but a BLAS keeps to one thread: the threads are the worker's.
+// The parent's environment, but a BLAS, whichever it is, keeps to one thread: the threads are the worker's.
 std::vector<std::string> worker_environment() {
+  constexpr std::string_view kThreadLimits[] = {"OPENBLAS_NUM_THREADS=", "OMP_NUM_THREADS=", "MKL_NUM_THREADS=",
+                                                "BLIS_NUM_THREADS="};
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    const std::string_view text = *variable;
-    if (text.starts_with("OPENBLAS_NUM_THREADS=") || text.starts_with("OMP_NUM_THREADS=")) continue;
-    variables.emplace_back(text);
+    const bool is_limit = std::any_of(std::begin(kThreadLimits), std::end(kThreadLimits), [&](std::string_view limit) {
+      return std::string_view(*variable).starts_with(limit);
+    });
+    if (!is_limit) variables.emplace_back(*variable);
   }
-  variables.emplace_back("OPENBLAS_NUM_THREADS=1");
-  variables.emplace_back("OMP_NUM_THREADS=1");
+  for (const std::string_view limit : kThreadLimits) variables.push_back(std::string(limit) + '1');
   return variables;
 }
 
@@ -121,7 +125,7 @@ Result<WorkerProcess> WorkerProcess::start(const std::string& job) {
   WorkerProcess worker;
   worker.monitor_ = CallMonitor::map(channels.monitor.get());
   if (worker.monitor_ == nullptr) return system_error("mmap", errno);
-  new (worker.monitor_) CallMonitor();
+  new (worker.monitor_) CallMonitor(getpid());
   const Result<pid_t> pid = spawn(channels);
   if (!pid.ok()) return pid.status();
   worker.pid_ = *pid;

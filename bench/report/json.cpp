@@ -17,8 +17,10 @@ std::string line(const Json& value) {
 ordered_json to_json(const Cell& value) {
   return std::visit(
       [](const auto& v) -> ordered_json {
-        if constexpr (std::is_same_v<decltype(v), const std::monostate&>) return nullptr;
-        else return v;
+        if constexpr (std::is_same_v<decltype(v), const std::monostate&>)
+          return nullptr;
+        else
+          return v;
       },
       value);
 }
@@ -29,17 +31,15 @@ ordered_json to_json(const Interval& interval) {
 
 ordered_json to_json(const std::map<std::string, Series>& kernels) {
   ordered_json all = ordered_json::object();
-  for (const auto& [name, series] : kernels) all[name] = {{"us", to_json(series.us)}, {"samples_us", series.samples_us}};
+  for (const auto& [name, series] : kernels)
+    all[name] = {{"us", to_json(series.us)}, {"samples_us", series.samples_us}};
   return all;
 }
 
 ordered_json to_json(const Floors& floors) {
-  return {{"floor_us", to_json(floors.floor_us)},
-          {"paged_floor_us", to_json(floors.paged_floor_us)},
-          {"fma_per_us", floors.fma_per_us},
-          {"best_stream", floors.best_stream},
-          {"best_paged", floors.best_paged},
-          {"stream", to_json(floors.stream)},
+  return {{"floor_us", to_json(floors.floor_us)}, {"paged_floor_us", to_json(floors.paged_floor_us)},
+          {"fma_per_us", floors.fma_per_us},      {"best_stream", floors.best_stream},
+          {"best_paged", floors.best_paged},      {"stream", to_json(floors.stream)},
           {"paged", to_json(floors.paged)}};
 }
 

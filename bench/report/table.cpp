@@ -36,9 +36,8 @@ std::string time_text(const char* key, const Row& row, const ReportInfo& info) {
 }
 
 std::string percent_text(const char* key, const Row& row, const ReportInfo& info) {
-  return text_or_nothing(number(key, row, info), [](double share) {
-    return fmt::format("{:.{}f}%", share * 100, share < 0.0995 ? 1 : 0);
-  });
+  return text_or_nothing(number(key, row, info),
+                         [](double share) { return fmt::format("{:.{}f}%", share * 100, share < 0.0995 ? 1 : 0); });
 }
 
 // Half the confidence interval of the leading time, as a share of its median.
@@ -52,9 +51,8 @@ std::string interval_text(const Row& row, const ReportInfo& info) {
 }
 
 std::string rate_text(const Row& row, const ReportInfo& info) {
-  return text_or_nothing(number("gb_per_s", row, info), [](double rate) {
-    return fmt::format("{:.{}f}", rate, rate < 999 ? 1 : 0);
-  });
+  return text_or_nothing(number("gb_per_s", row, info),
+                         [](double rate) { return fmt::format("{:.{}f}", rate, rate < 999 ? 1 : 0); });
 }
 
 std::vector<TableColumn> table_columns(const ReportInfo& info) {
@@ -67,7 +65,8 @@ std::vector<TableColumn> table_columns(const ReportInfo& info) {
       {"ms", 9, [](const Row& r, const ReportInfo& i) { return time_text(i.cold ? "cold_us" : "hot_us", r, i); }},
       {"speedup", 8,
        [](const Row& r, const ReportInfo& i) {
-         return text_or_nothing(number("speedup", r, i), [](double s) { return fmt::format("{:.{}f}x", s, s < 999 ? 2 : 0); });
+         return text_or_nothing(number("speedup", r, i),
+                                [](double s) { return fmt::format("{:.{}f}x", s, s < 999 ? 2 : 0); });
        }},
   };
   if (info.cold && info.hot) {
@@ -75,7 +74,8 @@ std::vector<TableColumn> table_columns(const ReportInfo& info) {
   }
   all.push_back({"GB/s", 6, rate_text});
   all.push_back({"%floor", 6, [](const Row& r, const ReportInfo& i) { return percent_text("floor_share", r, i); }});
-  all.push_back({"%paged", 6, [](const Row& r, const ReportInfo& i) { return percent_text("paged_floor_share", r, i); }});
+  all.push_back(
+      {"%paged", 6, [](const Row& r, const ReportInfo& i) { return percent_text("paged_floor_share", r, i); }});
   all.push_back({"+-ci", 6, interval_text});
   all.push_back({"", 5, [](const Row& r, const ReportInfo&) -> std::string {
                    return r.timing && r.timing->from_cache ? "cache" : "";
@@ -176,8 +176,8 @@ std::string point_name(const Workload& workload) {
 }
 
 std::string table_head(const ReportInfo& info) {
-  const std::string device = fmt::format("quire {} on cpu: {}", info.environment.quire_version,
-                                         machine_line(info.environment, info.threads));
+  const std::string device =
+      fmt::format("quire {} on cpu: {}", info.environment.quire_version, machine_line(info.environment, info.threads));
   const char* times = info.cold && info.hot ? "ms = cold median +-ci (95 %), hot_ms = in cache"
                       : info.cold           ? "ms = cold median +-ci (95 %)"
                                             : "ms = median in cache +-ci (95 %)";
