@@ -1,6 +1,7 @@
 #include "bench/columns.h"
 
 #include "bench/fields.h"
+#include "bench/stats.h"
 
 namespace quire::bench {
 namespace {
@@ -31,6 +32,11 @@ Cell low(const Interval* interval) { return interval == nullptr ? Cell() : Cell(
 Cell median(const Interval* interval) { return interval == nullptr ? Cell() : Cell(interval->median); }
 Cell high(const Interval* interval) { return interval == nullptr ? Cell() : Cell(interval->high); }
 const Interval* us(const Series* series) { return series == nullptr ? nullptr : &series->us; }
+
+Cell ci(const Row& row, const ReportInfo& info) {
+  const Series* series = leading(row, info);
+  return series == nullptr ? Cell() : Cell(relative_half_width(series->us));
+}
 
 // Bytes over microseconds are megabytes a second.
 Cell rate(const Row& row, const ReportInfo& info) {
@@ -85,6 +91,7 @@ std::vector<Column> make_columns() {
       {"hot_us", [](R r, I) { return median(us(hot(r))); }},
       {"hot_low_us", [](R r, I) { return low(us(hot(r))); }},
       {"hot_high_us", [](R r, I) { return high(us(hot(r))); }},
+      {"ci", ci},
       {"speedup", [](R r, I i) { return median(leading_speedup(r, i)); }},
       {"cold_speedup", [](R r, I) { return median(cold_speedup(r)); }},
       {"cold_speedup_low", [](R r, I) { return low(cold_speedup(r)); }},
@@ -123,12 +130,6 @@ Cell cell(std::string_view key, const Row& row, const ReportInfo& info) {
     if (column.key == key) return column.value(row, info);
   }
   return {};
-}
-
-std::optional<double> number(std::string_view key, const Row& row, const ReportInfo& info) {
-  const Cell value = cell(key, row, info);
-  const double* real = std::get_if<double>(&value);
-  return real == nullptr ? std::nullopt : std::optional(*real);
 }
 
 std::string repro_command(const Row& row, const ReportInfo& info) {

@@ -38,8 +38,6 @@ const std::vector<Column>& columns();
 
 /// One value by its key, which must exist.
 Cell cell(std::string_view key, const Row& row, const ReportInfo& info);
-/// The same as a number; nothing where there is none.
-std::optional<double> number(std::string_view key, const Row& row, const ReportInfo& info);
 
 /// The command that measures this row, and the baseline it is compared with, once more.
 std::string repro_command(const Row& row, const ReportInfo& info);

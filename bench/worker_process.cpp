@@ -60,8 +60,8 @@ Status open_channels(const std::string& job, Channels& channels) {
 
 // The parent's environment, but a BLAS, whichever it is, keeps to one thread: the threads are the worker's.
 std::vector<std::string> worker_environment() {
-  constexpr std::string_view kThreadLimits[] = {"OPENBLAS_NUM_THREADS=", "OMP_NUM_THREADS=", "MKL_NUM_THREADS=",
-                                                "BLIS_NUM_THREADS="};
+  constexpr std::string_view kThreadLimits[] = {
+      "OPENBLAS_NUM_THREADS=", "OMP_NUM_THREADS=", "MKL_NUM_THREADS=", "BLIS_NUM_THREADS="};
   std::vector<std::string> variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     const bool is_limit = std::any_of(std::begin(kThreadLimits), std::end(kThreadLimits), [&](std::string_view limit) {

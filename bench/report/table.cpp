@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 
 #include "bench/fields.h"
@@ -12,75 +11,52 @@
 namespace quire::bench {
 namespace {
 
-// How a column of the table shows one of the columns of columns.h.
-struct TableColumn {
-  const char* heading;
-  size_t width;
-  std::string (*text)(const Row& row, const ReportInfo& info);
-};
-
-constexpr const char* kNothing = "-";
-
-std::string text_or_nothing(const std::optional<double>& value, const std::function<std::string(double)>& text) {
-  return value ? text(*value) : kNothing;
-}
-
 // Microseconds as milliseconds; nine characters up to weeks.
 std::string milliseconds(double us) {
   const double ms = us * 1e-3;
   return fmt::format("{:.{}f}", ms, ms < 999 ? 4 : ms < 999'999 ? 1 : 0);
 }
 
-std::string time_text(const char* key, const Row& row, const ReportInfo& info) {
-  return text_or_nothing(number(key, row, info), milliseconds);
-}
+std::string scientific(double value) { return fmt::format("{:.2e}", value); }
 
-std::string percent_text(const char* key, const Row& row, const ReportInfo& info) {
-  return text_or_nothing(number(key, row, info),
-                         [](double share) { return fmt::format("{:.{}f}%", share * 100, share < 0.0995 ? 1 : 0); });
-}
+std::string decimal(double value) { return fmt::format("{:.{}f}", value, value < 999 ? 1 : 0); }
 
-// Half the confidence interval of the leading time, as a share of its median.
-std::string interval_text(const Row& row, const ReportInfo& info) {
-  const std::string prefix = info.cold ? "cold" : "hot";
-  const std::optional<double> median = number(prefix + "_us", row, info);
-  if (!median) return kNothing;
-  const double width = *number(prefix + "_high_us", row, info) - *number(prefix + "_low_us", row, info);
-  const double percent = width / 2 / *median * 100;
-  return fmt::format("{:.{}f}%", percent, percent < 99.5 ? 1 : 0);
-}
+std::string ratio(double value) { return fmt::format("{:.{}f}x", value, value < 999 ? 2 : 0); }
 
-std::string rate_text(const Row& row, const ReportInfo& info) {
-  return text_or_nothing(number("gb_per_s", row, info),
-                         [](double rate) { return fmt::format("{:.{}f}", rate, rate < 999 ? 1 : 0); });
-}
+std::string percent(double share) { return fmt::format("{:.{}f}%", share * 100, share < 0.0995 ? 1 : 0); }
+
+// A column of the table: which one of columns.h, and how it shows numbers.
+struct TableColumn {
+  const char* heading;
+  size_t width;
+  const char* key;
+  std::string (*number_text)(double) = nullptr;
+};
 
 std::vector<TableColumn> table_columns(const ReportInfo& info) {
   std::vector<TableColumn> all = {
-      {"max_err", 10,
-       [](const Row& r, const ReportInfo& i) {
-         return text_or_nothing(number("max_err", r, i), [](double e) { return fmt::format("{:.2e}", e); });
-       }},
-      {"correct", 8, [](const Row& r, const ReportInfo&) { return r.verdict; }},
-      {"ms", 9, [](const Row& r, const ReportInfo& i) { return time_text(i.cold ? "cold_us" : "hot_us", r, i); }},
-      {"speedup", 8,
-       [](const Row& r, const ReportInfo& i) {
-         return text_or_nothing(number("speedup", r, i),
-                                [](double s) { return fmt::format("{:.{}f}x", s, s < 999 ? 2 : 0); });
-       }},
+      {"max_err", 10, "max_err", scientific},
+      {"correct", 8, "verdict"},
+      {"ms", 9, info.cold ? "cold_us" : "hot_us", milliseconds},
+      {"speedup", 8, "speedup", ratio},
   };
-  if (info.cold && info.hot) {
-    all.push_back({"hot_ms", 9, [](const Row& r, const ReportInfo& i) { return time_text("hot_us", r, i); }});
-  }
-  all.push_back({"GB/s", 6, rate_text});
-  all.push_back({"%floor", 6, [](const Row& r, const ReportInfo& i) { return percent_text("floor_share", r, i); }});
-  all.push_back(
-      {"%paged", 6, [](const Row& r, const ReportInfo& i) { return percent_text("paged_floor_share", r, i); }});
-  all.push_back({"+-ci", 6, interval_text});
-  all.push_back({"", 5, [](const Row& r, const ReportInfo&) -> std::string {
-                   return r.timing && r.timing->from_cache ? "cache" : "";
-                 }});
+  if (info.cold && info.hot) all.push_back({"hot_ms", 9, "hot_us", milliseconds});
+  all.insert(all.end(), {
+                            {"GB/s", 6, "gb_per_s", decimal},
+                            {"%floor", 6, "floor_share", percent},
+                            {"%paged", 6, "paged_floor_share", percent},
+                            {"+-ci", 6, "ci", percent},
+                            {"", 5, "from_cache"},
+                        });
   return all;
+}
+
+std::string text_of(const TableColumn& column, const Row& row, const ReportInfo& info) {
+  const Cell value = cell(column.key, row, info);
+  if (const auto* real = std::get_if<double>(&value)) return column.number_text(*real);
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* from_cache = std::get_if<bool>(&value)) return *from_cache ? "cache" : "";
+  return *column.heading == '\0' ? "" : "-";
 }
 
 constexpr size_t kNameWidth = 16;
@@ -159,7 +135,7 @@ std::string floor_lines(const std::vector<Row>& rows, const ReportInfo& info) {
     text += fmt::format(", {:.2g} x the last-level cache", bytes / static_cast<double>(*cache));
   }
   text = wrapped(text + "; " + stop_text(rows, info) + '.', 0);
-  if (const std::optional<Floors>& floors = measured->floors) {
+  if (const std::optional<Floors>& floors = measured->floors; floors && !floors->best_stream.empty()) {
     text += wrapped(fmt::format("Floors: read {} ms, {:.1f} GB/s ({}); paged read {} ms ({}); FMA {} ms.",
                                 milliseconds(floors->floor_us.median), bytes / floors->floor_us.median * 1e-3,
                                 floors->best_stream, milliseconds(floors->paged_floor_us.median), floors->best_paged,
@@ -199,7 +175,7 @@ std::string table_of_point(const std::vector<Row>& rows, const ReportInfo& info,
   for (const Row& row : rows) {
     std::string line = fmt::format("{:<{}}", row.implementation, kNameWidth);
     for (const TableColumn& column : shown) {
-      const std::string value = fmt::format("{:>{}}", column.text(row, info), column.width);
+      const std::string value = fmt::format("{:>{}}", text_of(column, row, info), column.width);
       line += ' ' + (std::string_view(column.heading) == "correct" ? colored(value, row.verdict, style) : value);
     }
     trim_right(line);

@@ -76,8 +76,8 @@ TEST_F(CheckerTest, finds_every_implementation_right_in_every_kind_of_memory) {
 
 TEST_F(CheckerTest, runs_the_first_set_then_every_probe_then_the_other_sets) {
   check(ragged_workload(), {&honest()}, 3);
-  EXPECT_THAT(recorder.calls, testing::ElementsAre("0 random set 0", "0 census", "0 staircase", "0 coded census", "0 needle",
-                                          "0 empty", "0 random set 1", "0 random set 2"));
+  EXPECT_THAT(recorder.calls, testing::ElementsAre("0 random set 0", "0 census", "0 staircase", "0 coded census",
+                                                   "0 needle", "0 empty", "0 random set 1", "0 random set 2"));
 }
 
 TEST_F(CheckerTest, runs_a_subject_no_more_once_it_is_wrong) {
@@ -87,7 +87,9 @@ TEST_F(CheckerTest, runs_a_subject_no_more_once_it_is_wrong) {
   EXPECT_FALSE(verdicts[0].right);
   EXPECT_TRUE(verdicts[1].right) << verdicts[1].reason;
   EXPECT_THAT(verdicts[0].reason, StartsWith("random set 0: output[0][0][0] is nan"));
-  EXPECT_EQ(std::count_if(recorder.calls.begin(), recorder.calls.end(), [](const std::string& call) { return call[0] == '0'; }), 1);
+  EXPECT_EQ(std::count_if(recorder.calls.begin(), recorder.calls.end(),
+                          [](const std::string& call) { return call[0] == '0'; }),
+            1);
 }
 
 TEST_F(CheckerTest, a_failing_call_is_wrong_with_its_message) {
