@@ -41,13 +41,11 @@ std::vector<TableColumn> table_columns(const ReportInfo& info) {
       {"speedup", 8, "speedup", ratio},
   };
   if (info.cold && info.hot) all.push_back({"hot_ms", 9, "hot_us", milliseconds});
-  all.insert(all.end(), {
-                            {"GB/s", 6, "gb_per_s", decimal},
-                            {"%floor", 6, "floor_share", percent},
-                            {"%paged", 6, "paged_floor_share", percent},
-                            {"+-ci", 6, "ci", percent},
-                            {"", 5, "from_cache"},
-                        });
+  all.push_back({"GB/s", 6, "gb_per_s", decimal});
+  all.push_back({"%floor", 6, "floor_share", percent});
+  all.push_back({"%paged", 6, "paged_floor_share", percent});
+  all.push_back({"+-ci", 6, "ci", percent});
+  all.push_back({"", 5, "from_cache"});
   return all;
 }
 
