@@ -73,7 +73,7 @@ std::vector<Column> make_columns() {
   };
   for (const Field& field : workload_fields()) {
     all.push_back({field.name, [&field](R r, I) -> Cell {
-                     const std::string text = text_of(field, r.workload);
+                     std::string text = text_of(field, r.workload);
                      if (field.is_number()) return static_cast<int64_t>(std::stoll(text));
                      return text;
                    }});

@@ -59,6 +59,12 @@ Result<OutputFile> OutputFile::prepare(const std::string& flag, const std::strin
   if (stat(path.c_str(), &status) == 0) {
     if (S_ISDIR(status.st_mode)) return cannot_write(flag, path, system_message(EISDIR));
     output.replace_ = S_ISREG(status.st_mode);
+    // Replaced, the file behind /dev/stdout would lose the table that is written into it.
+    struct stat table{};
+    if (output.replace_ && fstat(STDOUT_FILENO, &table) == 0 && table.st_dev == status.st_dev &&
+        table.st_ino == status.st_ino) {
+      return cannot_write(flag, path, "standard output goes there");
+    }
     if (access(path.c_str(), W_OK) != 0) return cannot_write(flag, path, system_message(errno));
   }
   if (!output.replace_) return output;

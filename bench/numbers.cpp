@@ -30,7 +30,7 @@ std::optional<int64_t> whole(std::string_view text) {
   if (!text.empty()) {
     const char last = text.back();
     if (last == 'k' || last == 'K') unit = 1024;
-    if (last == 'm' || last == 'M') unit = 1024 * 1024;
+    if (last == 'm' || last == 'M') unit = int64_t{1024} * 1024;
     if (unit > 1) text.remove_suffix(1);
   }
   const std::optional<int64_t> count = digits(text);

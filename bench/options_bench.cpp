@@ -228,7 +228,8 @@ std::vector<Setting> run_settings(const BenchOptions& options) {
   const BenchOptions standard;
   const MeasureOptions& measure = options.measure;
   std::vector<Setting> settings = {{"--threads", std::to_string(options.threads)}};
-  const auto add_changed = [&](const char* flag, auto value, auto standard_value, const std::string& text) {
+  const auto add_changed = [&](const char* flag, const auto& value, const auto& standard_value,
+                               const std::string& text) {
     if (value != standard_value) settings.push_back({flag, text});
   };
   add_changed("--baseline", options.baseline, standard.baseline, options.baseline);

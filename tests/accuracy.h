@@ -36,7 +36,7 @@ inline testing::AssertionResult agrees(const Answer& answer, const ReferenceResu
                                        const AttentionSpec& spec) {
   if (!answer.status.ok()) return testing::AssertionFailure() << answer.status.message();
   for (int64_t i = 0; i < spec.batch_size * spec.num_heads; ++i) {
-    const auto failure = [&]() {
+    const auto failure = [&] {
       return testing::AssertionFailure() << "row " << i / spec.num_heads << ", head " << i % spec.num_heads << ": ";
     };
     const auto row = static_cast<size_t>(i);

@@ -75,7 +75,7 @@ TEST(Reference, norm_of_equal_weights_and_unit_values_is_one_over_the_root_of_th
 TEST(Reference, of_an_empty_row_is_zero_with_lse_minus_infinity) {
   Problem problem({.context_lens = {0, 3, 40}, .unmapped = [](int64_t b, int64_t) { return b == 2; }});
   const ReferenceResult result = problem.reference();
-  const size_t row = 4 * 64;
+  const size_t row = size_t{4} * 64;
   for (const size_t empty : {size_t{0}, size_t{2}}) {
     for (size_t i = empty * row; i < (empty + 1) * row; ++i) ASSERT_EQ(result.output[i], 0);
     for (size_t h = empty * 4; h < (empty + 1) * 4; ++h) {

@@ -111,7 +111,11 @@ INSTANTIATE_TEST_SUITE_P(Targets, SimdRows, testing::ValuesIn(simd_targets()),
 
 TEST_P(SimdRows, exp_is_within_two_steps_of_the_exact_value) {
   std::vector<float> x;
-  for (float value = -87.3f; value < -1e-6f; value *= 0.9999f) x.push_back(value);
+  float value = -87.3f;
+  while (value < -1e-6f) {
+    x.push_back(value);
+    value *= 0.9999f;
+  }
   x.insert(x.end(), {0.0f, -0.0f, -1e-30f, -1e-45f, -0.34657359f, -0.34657362f, -1.0f});
   x.resize((x.size() + 63) / 64 * 64, 0.0f);
   std::vector<float> got = x;

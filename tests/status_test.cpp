@@ -39,7 +39,7 @@ TEST(Result, holds_a_value_and_an_ok_status) {
   EXPECT_TRUE(result.status().ok());
   EXPECT_EQ(*result, "value");
   EXPECT_EQ(result->size(), 5u);
-  result.value() += "s";
+  result.value() += 's';
   EXPECT_EQ(result.value(), "values");
 }
 

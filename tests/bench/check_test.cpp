@@ -41,25 +41,25 @@ class CheckerTest : public testing::Test {
 
   std::vector<Verdict> check(const Workload& w, const std::vector<const Implementation*>& implementations,
                              int num_sets = 2) {
-    Result<Checker> checker = Checker::create(w, num_sets, pool);
+    Result<Checker> checker = Checker::create(w, num_sets, pool_);
     EXPECT_TRUE(checker.ok()) << checker.status().message();
     std::vector<Subject> subjects;
     std::vector<std::vector<std::byte>> workspaces;
     for (const Implementation* implementation : implementations) {
       const AttentionSpec& spec = checker->sets()[0].spec;
-      workspaces.emplace_back(implementation->workspace_bytes(spec, pool.num_threads()) + kWorkspaceAlignment);
+      workspaces.emplace_back(implementation->workspace_bytes(spec, pool_.num_threads()) + kWorkspaceAlignment);
       void* data = workspaces.back().data();
       size_t bytes = workspaces.back().size();
       std::align(kWorkspaceAlignment, 1, data, bytes);
-      subjects.push_back({implementation, {.workspace = {data, bytes}, .executor = &pool, .stream = nullptr}});
+      subjects.push_back({implementation, {.workspace = {data, bytes}, .executor = &pool_, .stream = nullptr}});
     }
-    std::vector<Verdict> verdicts = checker->check(subjects, CheckDepth::kPoint, recorder);
+    std::vector<Verdict> verdicts = checker->check(subjects, CheckDepth::kPoint, recorder_);
     for (size_t set = 0; set < checker->sets().size(); ++set) EXPECT_TRUE(checker->inputs_intact(set));
     return verdicts;
   }
 
-  ThreadPool pool{2};
-  Recorder recorder;
+  ThreadPool pool_{2};
+  Recorder recorder_;
 };
 
 TEST_F(CheckerTest, finds_every_implementation_right_in_every_kind_of_memory) {
@@ -76,8 +76,8 @@ TEST_F(CheckerTest, finds_every_implementation_right_in_every_kind_of_memory) {
 
 TEST_F(CheckerTest, runs_the_first_set_then_every_probe_then_the_other_sets) {
   check(ragged_workload(), {&honest()}, 3);
-  EXPECT_THAT(recorder.calls, testing::ElementsAre("0 random set 0", "0 census", "0 staircase", "0 coded census",
-                                                   "0 needle", "0 empty", "0 random set 1", "0 random set 2"));
+  EXPECT_THAT(recorder_.calls, testing::ElementsAre("0 random set 0", "0 census", "0 staircase", "0 coded census",
+                                                    "0 needle", "0 empty", "0 random set 1", "0 random set 2"));
 }
 
 TEST_F(CheckerTest, runs_a_subject_no_more_once_it_is_wrong) {
@@ -87,7 +87,7 @@ TEST_F(CheckerTest, runs_a_subject_no_more_once_it_is_wrong) {
   EXPECT_FALSE(verdicts[0].right);
   EXPECT_TRUE(verdicts[1].right) << verdicts[1].reason;
   EXPECT_THAT(verdicts[0].reason, StartsWith("random set 0: output[0][0][0] is nan"));
-  EXPECT_EQ(std::count_if(recorder.calls.begin(), recorder.calls.end(),
+  EXPECT_EQ(std::count_if(recorder_.calls.begin(), recorder_.calls.end(),
                           [](const std::string& call) { return call[0] == '0'; }),
             1);
 }
@@ -140,7 +140,7 @@ TEST_F(CheckerTest, errors_are_the_worst_of_all_sets) {
 }
 
 TEST_F(CheckerTest, fails_where_data_cannot_be_made) {
-  const Result<Checker> checker = Checker::create(ragged_workload(DType::kI8), 1, pool);
+  const Result<Checker> checker = Checker::create(ragged_workload(DType::kI8), 1, pool_);
   EXPECT_FALSE(checker.ok());
 }
 

@@ -188,51 +188,51 @@ class FindError : public testing::TestWithParam<DType> {
     Workload w = ragged_workload(GetParam());
     w.context_lens = {1};
     w.batch_size = w.num_heads = w.num_kv_heads = 1;
-    w.head_dim = static_cast<int64_t>(answer.sum.size());
-    c = std::move(*generate_unfilled(w, 0));
-    std::vector<float> row(answer.sum.size(), static_cast<float>(sum / count));
-    from_f32(w.dtype, row.data(), c.output.data(), w.head_dim);
-    c.lse_data()[0] = static_cast<float>(std::log(count));
+    w.head_dim = static_cast<int64_t>(answer_.sum.size());
+    case_ = std::move(*generate_unfilled(w, 0));
+    std::vector<float> row(answer_.sum.size(), static_cast<float>(sum / count));
+    from_f32(w.dtype, row.data(), case_.output.data(), w.head_dim);
+    case_.lse_data()[0] = static_cast<float>(std::log(count));
   }
 
-  Case c;
-  ExactAnswer answer = {.count = {131'072}, .logit = {0}, .sum = std::vector<double>(8, 300)};
+  Case case_;
+  ExactAnswer answer_ = {.count = {131'072}, .logit = {0}, .sum = std::vector<double>(8, 300)};
 };
 
 TEST_P(FindError, accepts_what_an_honest_kernel_rounds_to) {
   answer_with(131'072, 300);
-  EXPECT_EQ(find_error(c, answer, 1), "");
+  EXPECT_EQ(find_error(case_, answer_, 1), "");
 }
 
 TEST_P(FindError, sees_one_token_among_131072_lost_or_doubled) {
   for (const double change : {-1, 1}) {
     answer_with(131'072 + change, 300 + change);
-    EXPECT_NE(find_error(c, answer, 1), "");
+    EXPECT_NE(find_error(case_, answer_, 1), "");
   }
 }
 
 TEST_P(FindError, sees_the_token_in_lse_alone) {
   answer_with(131'072, 300);
-  c.lse_data()[0] = static_cast<float>(std::log(131'071.0));
-  EXPECT_THAT(find_error(c, answer, 1), testing::HasSubstr("lse[0][0]"));
+  case_.lse_data()[0] = static_cast<float>(std::log(131'071.0));
+  EXPECT_THAT(find_error(case_, answer_, 1), testing::HasSubstr("lse[0][0]"));
 }
 
 TEST_P(FindError, sees_nan_anywhere) {
   answer_with(131'072, 300);
   const float nan = std::numeric_limits<float>::quiet_NaN();
-  from_f32(GetParam(), &nan, c.output.data() + 5 * size_of(GetParam()), 1);
-  EXPECT_THAT(find_error(c, answer, 1), testing::HasSubstr("output[0][0][5] is nan"));
+  from_f32(GetParam(), &nan, case_.output.data() + 5 * size_of(GetParam()), 1);
+  EXPECT_THAT(find_error(case_, answer_, 1), testing::HasSubstr("output[0][0][5] is nan"));
   answer_with(131'072, 300);
-  c.lse_data()[0] = nan;
-  EXPECT_THAT(find_error(c, answer, 1), testing::HasSubstr("lse[0][0] is nan"));
+  case_.lse_data()[0] = nan;
+  EXPECT_THAT(find_error(case_, answer_, 1), testing::HasSubstr("lse[0][0] is nan"));
 }
 
 TEST_P(FindError, sees_a_foreign_token) {
   // A foreign value of the other sign moves the sum by 2; fp32 and fp16 show it in every channel, bf16 in some: a sum
   // of 256 is where its steps change.
-  answer.sum.assign(8, 256);
+  answer_.sum.assign(8, 256);
   answer_with(131'072, 254);
-  EXPECT_NE(find_error(c, answer, 1), "");
+  EXPECT_NE(find_error(case_, answer_, 1), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, FindError, testing::Values(DType::kF32, DType::kF16, DType::kBF16),

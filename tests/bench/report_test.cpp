@@ -82,7 +82,7 @@ TEST(Table, stays_narrow_at_extremes) {
   rows.back().workload.batch_size = 1'000'000;
   ReportInfo info = sample_info();
   info.environment.cpu_model = std::string(90, 'x') + " a processor with a long name";
-  for (int i = 0; i < 20; ++i) info.implementations.push_back("sixteen-letters!");
+  for (int i = 0; i < 20; ++i) info.implementations.emplace_back("sixteen-letters!");
   expect_narrow(table_head(info) + table_of_point(rows, info, {}));
 }
 

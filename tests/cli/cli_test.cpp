@@ -257,6 +257,15 @@ TEST(Cli, a_full_disk_under_the_table_is_an_error) {
   EXPECT_THAT(outcome.err, HasSubstr("cannot write to standard output: No space left on device"));
 }
 
+TEST(Cli, a_report_does_not_replace_the_table) {
+  const ScratchDirectory directory;
+  const Outcome outcome =
+      Tool(directory, "\"$QUIRE\" " + kTinyPoint + "--seq-lens 33 --json /dev/stdout > table.txt").wait();
+  EXPECT_EQ(outcome.exit_code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr("--json: cannot write '/dev/stdout': standard output goes there"));
+  EXPECT_THAT(directory.entries(), ElementsAre("table.txt"));
+}
+
 TEST(Cli, a_closed_stdout_puts_the_table_into_no_other_file) {
   const ScratchDirectory directory;
   Tool(directory, "\"$QUIRE\" " + kTinyPoint + "--seq-lens 33 --journal j >&- 2>&-").wait();
