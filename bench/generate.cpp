@@ -163,9 +163,10 @@ uint64_t hash_buffer(uint64_t hash, const HostBuffer& buffer, Executor& executor
 
 HostBuffer HostBuffer::allocate(size_t bytes) {
   HostBuffer buffer;
-  const size_t whole_pages = std::max<size_t>(1, (bytes + kPageBytes - 1) / kPageBytes) * kPageBytes;
-  buffer.data_.reset(static_cast<std::byte*>(std::aligned_alloc(kPageBytes, whole_pages)));
-  buffer.bytes_ = buffer.data_ ? bytes : 0;
+  void* data = nullptr;
+  if (posix_memalign(&data, kPageBytes, std::max<size_t>(1, bytes)) != 0) return buffer;
+  buffer.data_.reset(static_cast<std::byte*>(data));
+  buffer.bytes_ = bytes;
   return buffer;
 }
 
