@@ -1,9 +1,13 @@
 // Reports are whole or not there.
 #include "bench/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <csignal>
 
 #include "tests/bench/scratch_directory.h"
 
@@ -51,13 +55,19 @@ TEST(OutputFile, writes_through_a_link_and_keeps_it) {
   EXPECT_TRUE(std::filesystem::is_symlink(directory.file("link")));
 }
 
-TEST(OutputFile, never_replaces_a_device) {
-  const Result<OutputFile> output = OutputFile::prepare("--json", "/dev/null");
+// A pipe stands for the devices: were one replaced, the machine would miss it.
+TEST(OutputFile, writes_into_what_is_no_regular_file) {
+  const ScratchDirectory directory;
+  const std::string path = directory.file("pipe");
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const FileDescriptor reader(open(path.c_str(), O_RDWR | O_NONBLOCK));
+  const Result<OutputFile> output = OutputFile::prepare("--json", path);
   ASSERT_TRUE(output.ok());
   ASSERT_TRUE(output->write("text").ok());
-  struct stat status{};
-  ASSERT_EQ(stat("/dev/null", &status), 0);
-  EXPECT_TRUE(S_ISCHR(status.st_mode));
+  char text[4] = {};
+  EXPECT_EQ(read(reader.get(), text, sizeof text), 4);
+  EXPECT_EQ(std::string(text, sizeof text), "text");
+  EXPECT_THAT(directory.entries(), ElementsAre("pipe"));
 }
 
 TEST(OutputFile, says_which_path_it_cannot_write_and_why) {
@@ -71,10 +81,21 @@ TEST(OutputFile, says_which_path_it_cannot_write_and_why) {
   EXPECT_THAT(directory.entries(), ElementsAre("plain"));
 }
 
-TEST(OutputFile, leaves_no_half_written_file_where_the_disk_is_full) {
-  const Result<OutputFile> output = OutputFile::prepare("--json", "/dev/full");
+TEST(OutputFile, leaves_nothing_half_written) {
+  const ScratchDirectory directory;
+  write_file(directory.file("report.json"), "old");
+  const Result<OutputFile> output = OutputFile::prepare("--json", directory.file("report.json"));
   ASSERT_TRUE(output.ok());
-  EXPECT_EQ(output->write("text").message(), "--json: cannot write '/dev/full': No space left on device");
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit four_bytes{.rlim_cur = 4, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &four_bytes), 0);
+  const Status status = output->write("more than four bytes");
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+  EXPECT_THAT(status.message(), StartsWith("--json: cannot write '" + directory.file("report.json") + "': File too "));
+  EXPECT_THAT(directory.entries(), ElementsAre("report.json"));
+  EXPECT_EQ(read_file(directory.file("report.json")), "old");
 }
 
 TEST(ResolvedPath, is_equal_for_two_names_of_one_file) {

@@ -24,6 +24,7 @@ TEST(Suggest, is_silent_where_nothing_is_near) {
 TEST(Suggest, short_words_may_miss_one_letter) {
   EXPECT_EQ(did_you_mean("cpi", {"auto", "cpu"}), "; did you mean cpu?");
   EXPECT_EQ(did_you_mean("gpu", {"auto", "cpu"}), "; did you mean cpu?");
+  EXPECT_EQ(did_you_mean("cup", {"auto", "cpu"}), "; did you mean cpu?");
   EXPECT_EQ(did_you_mean("xyz", {"auto", "cpu"}), "");
 }
 
