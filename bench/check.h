@@ -28,8 +28,8 @@ struct Subject {
 };
 
 enum class CheckDepth : uint8_t {
-  kPoint,  // at a bench point: each probe once
-  kFull,   // `check` and `self-test`: the coded census covers every token with head_dim queries
+  kPoint,  // at a bench point and in long self-tests: each probe once
+  kFull,   // `check` and short self-tests: as often as it takes to ask for every token and needle position
 };
 
 /// Told of every call of a subject: for progress, and to know whom to blame for a call that does not come back.

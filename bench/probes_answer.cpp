@@ -59,6 +59,18 @@ struct SparseQuery {
   }
 };
 
+// The channels [first, last) of the keys that some query looks at: often few, or none.
+std::pair<int64_t, int64_t> channels_used(const std::vector<SparseQuery>& queries) {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  int64_t last = 0;
+  for (const SparseQuery& query : queries) {
+    if (query.elements.empty()) continue;
+    first = std::min(first, query.elements.front().first);
+    last = std::max(last, query.elements.back().first + 1);
+  }
+  return {std::min(first, last), last};
+}
+
 // The heads of one group of one sequence; returns their smallest gap.
 double answer_group(const Case& c, int64_t b, int64_t kv_head, ExactAnswer& answer) {
   const AttentionSpec& spec = c.spec;
@@ -70,8 +82,9 @@ double answer_group(const Case& c, int64_t b, int64_t kv_head, ExactAnswer& answ
   std::vector<float> row(static_cast<size_t>(spec.head_dim));
   std::vector<double> logits(queries.size() * tokens.size());  // [tokens, group_size]
   std::vector<double> highest(queries.size(), -kInfinity);
+  const auto [first, last] = channels_used(queries);
   for (size_t t = 0; t < tokens.size(); ++t) {
-    to_f32(spec.kv_dtype, tokens[t].key, row.data(), spec.head_dim);
+    to_f32(spec.kv_dtype, tokens[t].key + first * size_of(spec.kv_dtype), row.data() + first, last - first);
     for (size_t g = 0; g < queries.size(); ++g) {
       const double logit = queries[g].dot(row);
       logits[t * queries.size() + g] = logit;
