@@ -3,6 +3,8 @@
 
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "tests/accuracy.h"
 #include "tests/cases.h"
@@ -28,6 +30,20 @@ INSTANTIATE_TEST_SUITE_P(Cpu, Conformance,
                          [](const testing::TestParamInfo<Conformance::ParamType>& tested) {
                            return test_name(*std::get<0>(tested.param)) + "__" + std::get<1>(tested.param).name;
                          });
+
+// Functions of one name in two kernels would silently become one at link time, and both still be right.
+TEST(Implementations, give_bits_of_their_own_so_that_none_runs_another_ones_code) {
+  Problem problem({.num_heads = 2, .num_kv_heads = 1, .context_lens = {1000}});
+  std::vector<std::pair<std::string, Answer>> answers;
+  for (const Implementation* implementation : cpu_implementations()) {
+    if (implementation->unavailable != nullptr) continue;
+    Answer answer = problem.run(*implementation);
+    for (const auto& [name, other] : answers) {
+      EXPECT_NE(answer.output_bits, other.output_bits) << implementation->name << " and " << name;
+    }
+    answers.emplace_back(implementation->name, std::move(answer));
+  }
+}
 
 class Threads : public EveryImplementation {
  protected:
