@@ -134,7 +134,7 @@ std::string floor_lines(const std::vector<Row>& rows, const ReportInfo& info) {
   }
   text = wrapped(text + "; " + stop_text(rows, info) + '.', 0);
   if (const std::optional<Floors>& floors = measured->floors; floors && !floors->best_stream.empty()) {
-    text += wrapped(fmt::format("Floors: read {} ms, {:.1f} GB/s ({}); paged read {} ms ({}); FMA {} ms.",
+    text += wrapped(fmt::format("Floors: read {} ms, {:.1f} GB/s ({}); paged {} ms ({}); FMA {} ms.",
                                 milliseconds(floors->floor_us.median), bytes / floors->floor_us.median * 1e-3,
                                 floors->best_stream, milliseconds(floors->paged_floor_us.median), floors->best_paged,
                                 milliseconds(floors->fma_floor_us)),
