@@ -82,7 +82,7 @@ TEST_P(Threads, of_equal_number_give_equal_bits_run_after_run) {
     for (const DType dtype : kStorageTypes) {
       Problem problem(uneven(dtype));
       const Answer first = problem.run(implementation(), &pool);
-      for (int i = 0; i < (kReducedTests ? 2 : 10); ++i) {
+      for (int i = 0; i < (kReducedTests ? 2 : 5); ++i) {
         EXPECT_TRUE(same_bits(first, problem.run(implementation(), i % 2 == 0 ? &pool : &other_pool)))
             << name_of(dtype) << ", threads: " << threads << ", run: " << i;
       }
