@@ -1,9 +1,12 @@
 #include "bench/pieces.h"
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <map>
 
+#include "bench/clock.h"
 #include "bench/cold.h"
 #include "bench/limits.h"
 #include "bench/read_kernels.h"
@@ -131,6 +134,35 @@ TEST(Evictor, changes_no_byte) {
     EXPECT_EQ(hash_inputs(*c, pool), hash);
   }
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// The shortest of many reads of 200 kB, each after `prepare`: it has the least of what else the machine does in it.
+template <typename Prepare>
+double shortest_read_us(std::span<const Piece> pieces, ThreadPool& pool, Prepare&& prepare) {
+  const ThreadedRead read("", read_kernels().front(), pieces, 1, pool);
+  double shortest = 1e9;
+  for (int i = 0; i < 100; ++i) {
+    prepare();
+    const double start = now_us();
+    read.run();
+    shortest = std::min(shortest, now_us() - start);
+  }
+  return shortest;
+}
+
+TEST(Evictor, what_is_evicted_takes_longer_to_read) {
+  ThreadPool pool(1);
+  const HostBuffer buffer = allocate_written(200'000, pool);
+  const std::vector<Piece> pieces = whole(buffer);
+  Evictor evictor(pool);
+  const double evicted_us = shortest_read_us(pieces, pool, [&] { evictor.evict(pieces); });
+  const double displaced_us = shortest_read_us(pieces, pool, [&] { evictor.evict({}); });
+  const double hot_us = shortest_read_us(pieces, pool, [] {});
+  EXPECT_GT(displaced_us, hot_us);
+  if (sysconf(_SC_LEVEL3_CACHE_SIZE) < 8 << 20) GTEST_SKIP() << "no large L3 that would keep what is not flushed";
+  EXPECT_GT(evicted_us, 1.2 * displaced_us);
+}
+#endif
 
 TEST(Evictor, names_its_method) { EXPECT_STRNE(Evictor::method(), ""); }
 

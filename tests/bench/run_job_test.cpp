@@ -9,11 +9,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include "bench/job.h"
+#include "bench/job_json.h"
+#include "bench/worker_process.h"
 
 namespace quire::bench {
 namespace {
@@ -238,6 +241,10 @@ TEST_F(RunJobOddWorker, that_dies_by_itself_is_no_implementations_fault) {
                                   Field(&Row::reason, "the worker died between calls: exit code 3: farewell")))));
 }
 
+TEST_F(RunJobOddWorker, that_dies_half_way_leaves_what_it_delivered) {
+  EXPECT_THAT(verdicts(run("half way")), ElementsAre("cpu-naive yes", "cpu-chunked CRASH"));
+}
+
 TEST_F(RunJobOddWorker, that_delivers_nothing_is_found_out) {
   EXPECT_THAT(run("silent"), AllOf(SizeIs(2), Each(Field(&Row::reason, HasSubstr("exit code 0")))));
 }
@@ -298,6 +305,13 @@ int odd_worker(const std::string& kind) {
     std::fputs("first line\nfarewell\n", stderr);
     return 3;
   }
+  if (kind == "half way") {
+    Row row;
+    row.implementation = "cpu-naive";
+    row.verdict = "yes";
+    const std::string line = to_json(row).dump() + '\n';
+    return write(kWorkerResults, line.data(), line.size()) > 0 ? 5 : 6;
+  }
   if (kind == "flood") {
     const std::string line(1023, '~');
     for (int i = 0; i < 64 * 1024; ++i) std::fprintf(stderr, "%s\n", line.c_str());
@@ -306,7 +320,7 @@ int odd_worker(const std::string& kind) {
   }
   if (kind == "nonsense") {
     const std::string_view text = "{}\n[1, 2]\nnot json\n\n{\"implementation\": 7}\n{\"implementation\"";
-    return write(3, text.data(), text.size()) > 0 ? 5 : 6;
+    return write(kWorkerResults, text.data(), text.size()) > 0 ? 5 : 6;
   }
   return 0;  // silent
 }

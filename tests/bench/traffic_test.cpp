@@ -68,6 +68,16 @@ TEST(Traffic, agrees_with_the_live_elements_of_irregular_memory) {
   }
 }
 
+TEST(Traffic, is_known_before_the_memory_exists) {
+  for (const Workload& w : irregular_workloads()) {
+    const Traffic of_case = traffic_of_workload(w);
+    const Traffic of_shape = traffic_of(w);
+    EXPECT_EQ(of_shape.live_tokens, of_case.live_tokens);
+    EXPECT_EQ(of_shape.kv_bytes, of_case.kv_bytes);
+    EXPECT_EQ(of_shape.multiply_adds, of_case.multiply_adds);
+  }
+}
+
 TEST(Traffic, does_not_overflow_32_bits) {
   AttentionSpec spec;
   spec.batch_size = 1;
