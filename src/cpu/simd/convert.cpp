@@ -76,7 +76,6 @@ HWY_EXPORT(narrow);
 }  // namespace
 
 void to_f32(DType dtype, const void* source, float* target, int64_t count) noexcept {
-  if (count == 0) return;  // pointers may be null then, which memcpy does not allow
   if (count <= 0) return;  // the pointers may be null then
   const auto elements = static_cast<size_t>(count);
   if (dtype == DType::kF32) {
@@ -87,7 +86,6 @@ void to_f32(DType dtype, const void* source, float* target, int64_t count) noexc
 }
 
 void from_f32(DType dtype, const float* source, void* target, int64_t count) noexcept {
-  if (count == 0) return;  // pointers may be null then, which memcpy does not allow
   if (count <= 0) return;  // the pointers may be null then
   const auto elements = static_cast<size_t>(count);
   if (dtype == DType::kF32) {
